@@ -92,7 +92,15 @@ function withDoubles(value: JsonValue): unknown {
 
 /** A value to its JSON text without white space: the opposite of `parseJson`. */
 export function stringifyJson(value: JsonValue): string {
-  const text = JSON.stringify(value)
+  return withTokens(JSON.stringify(value))
+}
+
+/** The same indented, for people. */
+export function indentedJson(value: JsonValue): string {
+  return withTokens(JSON.stringify(value, null, 2))
+}
+
+function withTokens(text: string): string {
   return text.includes(token_tag) ? text.replace(tagged_token, '$1') : text
 }
 

@@ -45,7 +45,7 @@ export function newCatalog(): Catalog {
       const record_bytes = Buffer.from(bytes)
       const record = decodeRecord<ProcessRecord>(record_bytes)
       const same = cached?.process.record.hash === record.hash ? cached.process.graph : undefined
-      const graph = same ?? compileStored(view, conv_id, record)
+      const graph = same ?? compileStored(view, conv_id, record.version).graph
       const process = { conv_id, record, graph }
       known.set(conv_id, { key, record_bytes, process })
       return process
@@ -63,12 +63,17 @@ const widest = {
  * A definition is checked before it is stored, so a mistake here is breakage. Its handlers need not
  * be registered yet.
  */
-function compileStored(view: View, conv_id: string, { version }: ProcessRecord): Graph {
+export function compileStored(
+  view: View,
+  conv_id: string,
+  version: number,
+): { readonly graph: Graph; readonly definition: JsonObject } {
   const text = view.get(versionKey(conv_id, version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${version} is missing`)
-  const { graph, mistakes } = compileProcess(parseStored(text) as JsonObject, widest, () => true)
+  const definition = parseStored(text) as JsonObject
+  const { graph, mistakes } = compileProcess(definition, widest, () => true)
   if (graph === undefined) {
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }
-  return graph
+  return { graph, definition }
 }

@@ -60,10 +60,14 @@ export function compileAll(
     if (other !== undefined) mistakes.push(`${place}a second one of ${conv_id}, after ${other}`)
     places.set(conv_id, place)
     const text = stringifyJson(definition)
-    const hash = createHash('sha256').update(canonicalText(definition)).digest('hex')
-    versions.push({ conv_id, place, text, hash, graph, warnings })
+    versions.push({ conv_id, place, text, hash: hashOf(definition), graph, warnings })
   }
   return { versions, mistakes }
+}
+
+/** Equal for definitions that are the same however they are written. */
+export function hashOf(definition: JsonValue): string {
+  return createHash('sha256').update(canonicalText(definition)).digest('hex')
 }
 
 /** A fault whose text is the first mistake; `mistakes` has all. */

@@ -57,7 +57,13 @@ export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
   list(): Promise<ProcessInfo[]>
-  show(conv_id: string | number): Promise<ProcessDetails>
+  /**
+   * With `version` as an earlier definition has it: its title, nodes and text; the tasks in them
+   * are those of now. Rejects with `not_possible` for a version that it never had.
+   */
+  show(conv_id: string | number, version?: number): Promise<ProcessDetails>
+  /** The last 1,000 versions, the newest first. */
+  versions(conv_id: string | number): Promise<number[]>
   /** Lets a user of the signed API use a process; `can` defaults to all three rights. */
   share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
   unshare(conv_id: string | number, user: string | number): Promise<void>

@@ -11,6 +11,7 @@ import {
   processOfKey,
   sumsOf,
   versionKey,
+  versionOfKey,
   versionsOf,
 } from '../codec/keys.ts'
 import { isName } from '../codec/op.ts'
@@ -29,7 +30,8 @@ import type { Limits } from '../core/limits.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Addresses } from './addresses.ts'
 import { aliasName, convIdOf, listAliases, putAlias } from './aliases.ts'
-import type { Catalog, Process } from './catalog.ts'
+import { type Catalog, compileStored, type Process } from './catalog.ts'
+import { hashOf } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
 import type { Handlers } from './jobs/handlers.ts'
 import { countsByNode } from './node-counters.ts'
@@ -73,10 +75,17 @@ export function newProcesses(options: ProcessesOptions): Processes {
 
   return {
     list: () => store.view((view) => listProcesses(view)),
-    show: (given) =>
-      store.view((view) =>
-        showProcess(view, requireProcess(view, catalog, convId(given)), handlers),
-      ),
+    show: (given, version) =>
+      store.view((view) => {
+        const process = requireProcess(view, catalog, convId(given))
+        return showProcess(view, atVersion(view, process, version), handlers)
+      }),
+    versions: (given) =>
+      store.view((view) => {
+        const { conv_id } = requireProcess(view, catalog, convId(given))
+        const kept = view.scan({ ...versionsOf(conv_id), limit: versions_max, reverse: true })
+        return kept.map(({ key }) => versionOfKey(key).n)
+      }),
     async share(given, user, can = ['create', 'modify', 'show']) {
       const conv_id = convId(given)
       const id = userId(user)
@@ -158,6 +167,21 @@ export function requireProcess(view: View, catalog: Catalog, conv_id: string): P
   if (process !== undefined) return process
   const { code, description } = noProcess(conv_id)
   throw fault(code, description)
+}
+
+const versions_max = 1_000
+
+/** The process with the definition that it had. Throws `not_possible`. */
+function atVersion(view: View, process: Process, version: number | undefined): Process {
+  const { conv_id, record } = process
+  if (version === undefined || version === record.version) return process
+  const is_kept = Number.isSafeInteger(version) && version > 0 && version < record.version
+  if (!is_kept) {
+    throw fault('not_possible', `process ${conv_id} has the versions 1 to ${record.version}`)
+  }
+  const { graph, definition } = compileStored(view, conv_id, version)
+  const { title } = graph
+  return { conv_id, record: { ...record, version, title, hash: hashOf(definition) }, graph }
 }
 
 function liveTasks(view: View, conv_id: string): number {

@@ -29,6 +29,12 @@ export interface Standing {
 /** What callers from outside are told who want more of a standby. */
 export const only_reads = 'this node is a standby: it answers reads only'
 
+export interface FoundTask {
+  readonly task: Task
+  /** The task that waits for the reply of this one. */
+  readonly caller_id?: string
+}
+
 export interface ServedEngine extends Engine {
   /** Of an engine that only reads what a standby has; asked for before each read. */
   readonly standing?: () => Standing
@@ -76,6 +82,8 @@ export interface ServedEngine extends Engine {
   diagnose(): Promise<EngineDiagnosis>
   /** What each of these tasks waits for; undefined for one that is over. */
   waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
+  /** A task by its obj_id alone, whatever its process. Rejects with `task_damaged`. */
+  taskById(obj_id: string): Promise<FoundTask | undefined>
   readonly tracing: Tracing | undefined
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell

@@ -91,12 +91,21 @@ const kept_types: ReadonlySet<number> = new Set(
 /** What an engine does that changes nothing, beside `submit` and `apply` of shows. */
 const reads = {
   engine: [
-    ...['task', 'listTasks', 'countTasks', 'waitsOf', 'check', 'diagnose', 'statistics'],
+    ...[
+      'task',
+      'listTasks',
+      'countTasks',
+      'waitsOf',
+      'taskById',
+      'check',
+      'diagnose',
+      'statistics',
+    ],
     ...['health', 'ready', 'checkRate', 'answerAccount', 'callerOf', 'keyState', 'tell'],
     ...['allowCalls', 'onEnd', 'isBusy', 'flush', 'drain'],
   ],
   tasks: ['list', 'count', 'bulkJobs'],
-  processes: ['list', 'show', 'aliases'],
+  processes: ['list', 'show', 'versions', 'aliases'],
   schedules: ['list', 'show'],
   users: ['list', 'bindings', 'secrets'],
 }

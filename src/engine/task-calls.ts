@@ -4,6 +4,7 @@
  * rights bound them.
  */
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
+import { fault } from '../core/faults.ts'
 import type { Caller, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import { readTask, requireRight, taskInView } from './ops.ts'
@@ -14,6 +15,8 @@ import { countTasks } from './search/task-counts.ts'
 import type { ServedEngine } from './served-engine.ts'
 import type { Submission } from './submission.ts'
 import type { ActionResult, TargetInput } from './task-api.ts'
+import { loadTask } from './task-store.ts'
+import { viewTask } from './task-view.ts'
 import { waitsOf } from './task-wait.ts'
 import { cancelTask, moveTask, retryTask } from './tasks.ts'
 import type { TracedOrder } from './traces.ts'
@@ -47,6 +50,7 @@ export type TaskCalls = Pick<
   | 'countTasks'
   | 'awaitResult'
   | 'waitsOf'
+  | 'taskById'
 >
 
 export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
@@ -114,6 +118,14 @@ export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
     listTasks: (query, caller) => listTasks(parts, query, caller),
     countTasks: (filter, caller) => countTasks(parts, filter, caller),
     awaitResult,
+    taskById: (obj_id) =>
+      store.view((view) => {
+        const found = loadTask(view, obj_id)
+        if (found === undefined) return undefined
+        if (found === 'damaged') throw fault('task_damaged', `the record of ${obj_id} is damaged`)
+        const { caller_id } = found.task
+        return { task: viewTask(found.task), ...(caller_id === undefined ? {} : { caller_id }) }
+      }),
     waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
   }
 }

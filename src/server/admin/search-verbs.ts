@@ -3,7 +3,7 @@
  * `where` as JSON text, so that numbers keep their exact text; tasks are masked as in task-verbs.
  */
 import { rawJson } from '../../codec/json.ts'
-import type { Doc } from '../../core/model.ts'
+import type { Doc, Task } from '../../core/model.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { BulkInput, BulkJob } from '../../engine/search/bulk-api.ts'
 import type {
@@ -39,7 +39,7 @@ export function received<T extends SentFilter>({
 }
 
 /** The tasks, each masked as its own process says. */
-async function viewsOf(engine: Engine, tasks: TaskPage['tasks']): Promise<TaskView[]> {
+export async function viewsOf(engine: Engine, tasks: readonly Task[]): Promise<TaskView[]> {
   const processes = new Map<string, ShownProcess>()
   for (const { conv_id } of tasks) {
     if (processes.has(conv_id)) continue

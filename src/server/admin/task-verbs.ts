@@ -80,19 +80,27 @@ export async function showTask(
   engine: Engine,
   { with_history = false, ...target }: TargetInput & { readonly with_history?: boolean },
 ): Promise<TaskView | null> {
-  const { definition_text, nodes } = await engine.processes.show(target.conv_id)
+  const process = await engine.processes.show(target.conv_id)
   const task = await engine.task(target)
   if (task === undefined) return null
+  const [wait] = await servedEngine(engine).waitsOf([task.obj_id])
+  const { history, ...view } = wholeView(task, process, wait)
+  return with_history ? { ...view, history } : view
+}
+
+/** A task with its history, as the present definition of its process has the nodes. */
+export function wholeView(
+  task: Task,
+  { definition_text, nodes }: Pick<ProcessDetails, 'definition_text' | 'nodes'>,
+  wait: TaskWait | undefined,
+): TaskView & { readonly history: readonly ShownEntry[] } {
   const titles = titlesOf(nodes)
   const paths = maskedPaths(definition_text)
-  const [wait] = await servedEngine(engine).waitsOf([task.obj_id])
-  const view = { ...viewOfTask(task, paths), ...placeOf(task, titles, paths, wait) }
-  if (!with_history) return view
   const history = (task.history ?? []).map((entry) => {
     const node_title = titles.get(entry.node_id)
     return node_title === undefined ? entry : { ...entry, node_title }
   })
-  return { ...view, history }
+  return { ...viewOfTask(task, paths), ...placeOf(task, titles, paths, wait), history }
 }
 
 export function titlesOf(nodes: ProcessDetails['nodes']): ReadonlyMap<string, string> {

@@ -51,8 +51,15 @@ export type Frame =
 /** One task on its own page: history, wait and data. */
 export interface ShownTask extends TaskView {
   readonly process_title: string
-  /** Of a task that calls this one, or that this one has called and waits for. */
-  readonly called?: { readonly obj_id: string; readonly conv_id: string; readonly title: string }
+  /** The task that this one has called and waits for. */
+  readonly called?: BoundTask
+  /** The task that has called this one and waits for its reply. */
+  readonly caller?: BoundTask
+}
+
+export interface BoundTask extends NamedTask {
+  /** Of its process. */
+  readonly title: string
 }
 
 /** A task in a table: without data. */

@@ -1,0 +1,45 @@
+/**
+ * What a call of the operator's page is, to the server that runs it: a right, a function, and what
+ * the log tells of it. The input is JSON that nobody has checked: each call checks its own, member
+ * by member, and refuses with `bad_request`. A refused op is an outcome; other refusals are faults.
+ * Nothing that a call does or returns is unbounded.
+ */
+import type { ServedEngine } from '../../../engine/served-engine.ts'
+import type { Overview, ProcessCounts } from '../../../overview/messages.ts'
+import type { CallName, ConsoleCalls, Right } from '../messages.ts'
+
+export interface CallContext {
+  readonly engine: ServedEngine
+  readonly overviews: {
+    watch(): { next(): Promise<Overview>; close(): void }
+    counts(conv_id: string): Promise<ProcessCounts>
+  }
+  /** Who calls, as `Session.name`. */
+  readonly by: string
+}
+
+/** What the line of the log tells, beside the call and who made it: no ref, and no data. */
+export interface Acted {
+  readonly conv_id?: string
+  readonly obj_id?: string
+  /** Of a refused op; the server knows that of a fault, and otherwise it is `ok`. */
+  readonly code?: string
+  /** How many were changed. */
+  readonly tasks?: number
+}
+
+export interface Call<Name extends CallName> {
+  /** Who calls has this one at least. */
+  readonly right: Right
+  /** Bytes of the input at most, where it may have more than `input_bytes_max`. */
+  readonly input_bytes_max?: number
+  /**
+   * Of a call that may change something: called after it with its output, or without one where it
+   * threw. Undefined for a call that was only to look.
+   */
+  readonly acts?: (input: unknown, output?: ConsoleCalls[Name]['out']) => Acted | undefined
+  run(context: CallContext, input: unknown): Promise<ConsoleCalls[Name]['out']>
+}
+
+/** Bytes of the JSON of an input: the data of a task with every character escaped, and more. */
+export const input_bytes_max = 1024 * 1024

@@ -1,0 +1,75 @@
+/**
+ * Checks the input of a call, which may be anything: each function returns what was asked for, or
+ * throws a `bad_request` whose sentence names the member. Texts are bounded.
+ */
+import { isName } from '../../../codec/op.ts'
+import { type Fault, fault } from '../../../core/faults.ts'
+import { limitTable } from '../../../core/limits.ts'
+import { quoted } from '../../../process/report.ts'
+
+export type Input<Name extends string> = Readonly<Partial<Record<Name, unknown>>>
+
+export function badRequest(says: string): Fault {
+  return fault('bad_request', says)
+}
+
+/** An object that has no members of other names. */
+export function inputOf<const Name extends string>(
+  given: unknown,
+  names: readonly Name[],
+): Input<Name> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw badRequest('the input is no object')
+  }
+  const other = Object.keys(given).find((name) => !names.includes(name as Name))
+  if (other === undefined) return given as Input<Name>
+  throw badRequest(`there is no ${quoted(other)}; the call takes ${names.join(', ') || 'nothing'}`)
+}
+
+/** A text of 1 to `chars_max` UTF-16 units. */
+export function textOf(name: string, value: unknown, chars_max: number): string {
+  if (typeof value !== 'string' || value === '') throw badRequest(`${name} is no text`)
+  if (value.length <= chars_max) return value
+  throw badRequest(`${name} is over ${chars_max} characters long`)
+}
+
+/** The id of a process or of a node. */
+export function idOf(name: string, value: unknown): string {
+  const chars_max = limitTable.conv_id_chars_max.max
+  if (typeof value === 'string' && isName(value, chars_max)) return value
+  throw badRequest(`${name} is no text of 1 to ${chars_max} characters`)
+}
+
+const obj_id_pattern = /^[0-9a-f]{24}$/i
+
+export function isObjId(value: unknown): value is string {
+  return typeof value === 'string' && obj_id_pattern.test(value)
+}
+
+export function objIdOf(name: string, value: unknown): string {
+  if (isObjId(value)) return value.toLowerCase()
+  throw badRequest(`${name} is no id of a task, which has 24 hex digits`)
+}
+
+/** False where it is absent. */
+export function flagOf(name: string, value: unknown = false): boolean {
+  if (typeof value === 'boolean') return value
+  throw badRequest(`${name} is neither true nor false`)
+}
+
+/** A whole number from 1 on. */
+export function countOf(name: string, value: unknown, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= max) {
+    return value as number
+  }
+  throw badRequest(`${name} is no whole number ${max < 1e9 ? `from 1 to ${max}` : 'above 0'}`)
+}
+
+/** `{ [name]: value }` where the value is there, else `{}`: to be spread. */
+export function optional<Name extends string, T>(
+  name: Name,
+  value: unknown,
+  read: (name: string, value: unknown) => T,
+): { readonly [N in Name]?: T } {
+  return value === undefined ? {} : ({ [name]: read(name, value) } as { [N in Name]: T })
+}
