@@ -5,15 +5,12 @@
  * Nothing that a call does or returns is unbounded.
  */
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import type { Overview, ProcessCounts } from '../../../overview/messages.ts'
+import type { Overviews } from '../../../overview/overview.ts'
 import type { CallName, ConsoleCalls, Right } from '../messages.ts'
 
 export interface CallContext {
   readonly engine: ServedEngine
-  readonly overviews: {
-    watch(): { next(): Promise<Overview>; close(): void }
-    counts(conv_id: string): Promise<ProcessCounts>
-  }
+  readonly overviews: Overviews
   /** Who calls, as `Session.name`. */
   readonly by: string
 }

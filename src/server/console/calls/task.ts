@@ -22,11 +22,12 @@ export const task: Call<'task'> = {
 export async function shownTask(engine: ServedEngine, obj_id: string): Promise<ShownTask> {
   const found = await engine.taskById(obj_id)
   const process = found && (await processOf(engine, found.task.conv_id))
-  if (process === undefined) throw fault('not_found', `there is no task ${obj_id}`)
+  if (found === undefined || process === undefined)
+    throw fault('not_found', `there is no task ${obj_id}`)
   const [wait] = await engine.waitsOf([obj_id])
   const [called, caller] = await Promise.all([
     boundTask(engine, wait?.obj_id),
-    boundTask(engine, found?.caller_id),
+    boundTask(engine, found.caller_id),
   ])
   return {
     ...wholeView(found.task, process, wait),

@@ -1,0 +1,124 @@
+/**
+ * The calls of the operator's page: what each answers, and what it says to an input that is none.
+ * Who may call what is the server's to test.
+ */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { isFault } from '../src/core/faults.ts'
+import { servedEngine } from '../src/engine/served-engine.ts'
+import { openEngine } from '../src/open.ts'
+import { newOverviews } from '../src/overview/overview.ts'
+import type { CallContext } from '../src/server/console/calls/call.ts'
+import { calls, type TableCall } from '../src/server/console/calls.ts'
+import type { ConsoleCalls } from '../src/server/console/messages.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { fill } from './support/search-setup.ts'
+
+const clock = fakeClock(1_700_000_000_000)
+const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
+const context: CallContext = { engine, overviews: newOverviews(engine), by: 'link' }
+const ids = await fill(engine, clock, 120)
+
+after(async () => {
+  context.overviews.close()
+  await engine.close()
+})
+
+function call<Name extends TableCall>(
+  name: Name,
+  input: ConsoleCalls[Name]['in'],
+): Promise<ConsoleCalls[Name]['out']> {
+  return askFor(name, input) as Promise<ConsoleCalls[Name]['out']>
+}
+
+async function askFor(name: TableCall, input: unknown): Promise<unknown> {
+  return calls[name]?.run(context, input)
+}
+
+/** What a call refuses, by the beginning of its sentence. */
+const refused: [name: TableCall, input: unknown, code: string, says: string][] = [
+  ['tasks', [], 'bad_request', 'the input is no object'],
+  ['tasks', { limit: 501 }, 'bad_request', 'limit is no whole number from 1 to 500'],
+  ['tasks', { newest_first: 1 }, 'bad_request', 'newest_first is neither true nor false'],
+  ['tasks', { cursor: 7 }, 'bad_request', 'cursor is no text'],
+  ['tasks', { cursor: 'AAAA' }, 'bad_cursor', 'cursor: it is none'],
+  ['tasks', { where_text: '{' }, 'bad_filter', 'filter: where is no JSON object'],
+  ['tasks', { where: {}, colour: 1 }, 'bad_filter', 'filter: there is no "colour"'],
+  ['tasks', { conv_id: 'z' }, 'conv_not_found', ''],
+  ['find', null, 'bad_request', 'the input is no object'],
+  ['find', { text: '' }, 'bad_request', 'text is no text'],
+  ['find', { text: 'x'.repeat(511) }, 'bad_request', 'text is over 510 characters long'],
+  ['find', { text: 'x', ref: 1 }, 'bad_request', 'there is no "ref"; the call takes text, conv_id'],
+  ['find', { text: 'x', conv_id: 7 }, 'bad_request', 'conv_id is no text of 1 to 64 characters'],
+  ['task', {}, 'bad_request', 'obj_id is no id of a task'],
+  ['task', { obj_id: 'f'.repeat(24) }, 'not_found', 'there is no task ffffff'],
+  ['frame', { view: 'all' }, 'bad_request', 'view is one of overview, process, task'],
+  ['frame', { view: 'task', obj_id: '<b>' }, 'bad_request', 'obj_id is no id of a task'],
+  ['frame', { view: 'process', conv_id: 'z' }, 'conv_not_found', ''],
+]
+for (const [name, input, code, says] of refused) {
+  test(`${name} ${JSON.stringify(input).slice(0, 60)} is refused: ${code}`, async () => {
+    await assert.rejects(askFor(name, input), (error: unknown) => {
+      assert.ok(isFault(error), String(error))
+      assert.equal(error.code, code)
+      assert.ok(error.message.startsWith(says), error.message)
+      return true
+    })
+  })
+}
+
+test('pages of tasks follow each other, newest first, without data', async () => {
+  const query = { conv_id: 'a', node_id: 'w1', newest_first: true, limit: 7 }
+  const first = await call('tasks', query)
+  const whole = await call('tasks', { ...query, limit: 500 })
+  assert.equal(first.rows.length, 7)
+  assert.equal(whole.rows.length, 28)
+  const { cursor = '' } = first
+  const next = await call('tasks', { ...query, cursor })
+  const shown = [...first.rows, ...next.rows].map(({ obj_id }) => obj_id)
+  assert.deepEqual(
+    shown,
+    whole.rows.slice(0, 14).map(({ obj_id }) => obj_id),
+  )
+  assert.deepEqual(whole.rows[0]?.wait, { for: 'callback' })
+  assert.equal(whole.rows[0]?.node_title, 'Wait')
+  assert.ok(whole.rows.every((row) => !('dataText' in row) && !('data' in row)))
+})
+
+const found: [text: string, conv_id: string | undefined, refs: (string | null)[]][] = [
+  ['bill-1', undefined, ['bill-1', 'bill-101', 'bill-103', 'bill-105']],
+  ['bill-1', 'b', ['bill-105', 'bill-111', 'bill-117', 'bill-15']],
+  ['order-110', undefined, ['order-110']],
+  ['nobody', undefined, []],
+  [ids[8]?.toUpperCase() ?? '', undefined, [null]],
+  [ids[8] ?? '', 'b', []],
+]
+for (const [text, conv_id, refs] of found) {
+  test(`${text} finds ${refs.join(', ') || 'nothing'}${conv_id ? ` in ${conv_id}` : ''}`, async () => {
+    const { rows } = await call('find', { text, ...(conv_id && { conv_id }) })
+    assert.deepEqual(
+      rows.slice(0, 4).map(({ ref }) => ref),
+      refs,
+    )
+  })
+}
+
+test('what is found is bounded', async () => {
+  const { rows } = await call('find', { text: 'o' })
+  assert.equal(rows.length, 20)
+})
+
+test('a frame has a view whole', async () => {
+  const overview = await call('frame', { view: 'overview' })
+  assert.ok(overview.view === 'overview')
+  assert.deepEqual(
+    overview.overview.processes.map(({ conv_id }) => conv_id),
+    ['a', 'b'],
+  )
+  const process = await call('frame', { view: 'process', conv_id: 'a' })
+  assert.ok(process.view === 'process')
+  assert.equal(process.counts.conv_id, 'a')
+  const task = await call('frame', { view: 'task', obj_id: ids[1] ?? '' })
+  assert.ok(task.view === 'task')
+  assert.equal(task.task.process_title, 'Process a')
+})
