@@ -37,7 +37,7 @@ export async function shownTask(engine: ServedEngine, obj_id: string): Promise<S
   }
 }
 
-/** What is told of a process; undefined for one that was removed, while its ended tasks are kept. */
+/** Undefined for a process that was removed, while its ended tasks are kept. */
 export async function processOf(
   { processes }: ServedEngine,
   conv_id: string,
