@@ -7,6 +7,7 @@
  * After the run the events that all its engines have told are searched: kept-lines.ts.
  * `node --import tsx --test test/NAME.test.ts` runs one file without `build/`.
  *
+ * `npm test -- --second-node` leaves out what another version of Node cannot change.
  * `npm run test:postgres [-- NAME...]` runs them over the commit log in PostgreSQL: what is opened
  * there is test/support/postgres-open.ts, in place of src/open.ts.
  */
@@ -29,6 +30,14 @@ const longest = [
   ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'crash-servers', 'readme', 'crash'],
   ...['commit-log-faults', 'restart', 'power-engine', 'restore', 'line-sink', 'crash-work'],
 ]
+/** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
+const same_on_each_node: readonly string[] = [
+  ...['layers', 'vocabulary', 'public-service', 'readme', 'package', 'bundle', 'deploy-metrics'],
+  ...['deploy-cluster', 'power-cut', 'power-engine', 'small-disk', 'serve-disk', 'shop'],
+  ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
+  ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
+  ...['client-failover'],
+]
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const build = join(top, 'build')
@@ -36,12 +45,17 @@ const page = join(top, 'src/console')
 
 compile()
 const { CONVEYOR_SLOW: is_slow } = process.env
-const names = process.argv.slice(2).filter((word) => word !== '--postgres')
-const is_over_postgres = process.argv.includes('--postgres')
+const words = process.argv.slice(2)
+const names = words.filter((word) => !word.startsWith('--'))
+const is_over_postgres = words.includes('--postgres')
+const is_second_node = words.includes('--second-node')
 const all = readdirSync(join(build, 'test'))
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => file.slice(0, -'.test.js'.length))
-const given = is_over_postgres ? all.filter((name) => isInSuite(build, name)) : all
+const given = all.filter((name) => {
+  if (is_second_node) return !same_on_each_node.includes(name)
+  return !is_over_postgres || isInSuite(build, name)
+})
 const chosen = names.length === 0 ? given : all.filter((name) => names.includes(name))
 const files = chosen.toSorted((one, other) => rank(one) - rank(other))
 // This reporter tells the failed tests once more at the end.
@@ -85,7 +99,7 @@ async function overPostgres(): Promise<Postgres | undefined> {
     if (no_postgres !== undefined) throw new Error(no_postgres)
     return startSuite(build, run.quick_folder, false)
   }
-  if (names.length > 0) return undefined
+  if (names.length > 0 || is_second_node) return undefined
   if (no_postgres !== undefined) {
     console.log(`no tests over PostgreSQL: ${no_postgres}`)
     return undefined
