@@ -1,6 +1,13 @@
-/** The frame around each view: where one is, what is searched for, who is signed in. */
+/**
+ * The frame around each view. Where a session has ended, the sign-in lies over the view, so that
+ * nothing that was typed there is lost; whoever signs in as somebody else begins anew.
+ */
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { AwayNote, Header } from './frame/header.tsx'
+import { Toasts } from './parts/toasts.tsx'
+import { ViewTitle } from './parts/view-title.tsx'
 import { place } from './place.ts'
-import { session } from './session.ts'
+import { has_ended, session } from './session.ts'
 import { Overview } from './views/overview.tsx'
 import { ProcessView } from './views/process.tsx'
 import { SignInView } from './views/sign-in.tsx'
@@ -8,16 +15,60 @@ import { TaskView } from './views/task.tsx'
 import { TasksView } from './views/tasks.tsx'
 
 export function App() {
-  if (session.value === 'unknown') return <p class="wait">…</p>
-  if (session.value === 'none') return <SignInView />
+  const { value } = session
+  return (
+    <>
+      {value === 'unknown' && <p class="begin">Asking the server…</p>}
+      {value === 'none' && (
+        <main>
+          <SignInView />
+        </main>
+      )}
+      {typeof value === 'object' && <Page key={value.name} />}
+      {has_ended.value && <SignInAgain />}
+      <Toasts />
+    </>
+  )
+}
+
+function Page() {
   const at = place.value
   return (
-    <main>
-      {at.name === 'overview' && <Overview />}
-      {at.name === 'process' && <ProcessView key={at.conv_id} conv_id={at.conv_id} />}
-      {at.name === 'tasks' && <TasksView />}
-      {at.name === 'task' && <TaskView key={at.obj_id} obj_id={at.obj_id} />}
-      {at.name === 'unknown' && <p>There is no such page.</p>}
-    </main>
+    <>
+      <button type="button" class="skip" onClick={() => document.querySelector('h1')?.focus()}>
+        To the view
+      </button>
+      <Header />
+      <AwayNote />
+      <main>
+        {at.name === 'overview' && <Overview />}
+        {at.name === 'process' && <ProcessView key={at.conv_id} conv_id={at.conv_id} />}
+        {at.name === 'tasks' && <TasksView />}
+        {at.name === 'task' && <TaskView key={at.obj_id} obj_id={at.obj_id} />}
+        {at.name === 'unknown' && (
+          <ViewTitle window="No such page">There is no such page</ViewTitle>
+        )}
+      </main>
+    </>
+  )
+}
+
+/** Above everything, dialogs of the view too. */
+function SignInAgain() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const { current } = dialog
+    current?.showModal()
+    return () => current?.close()
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class="sign-in-again"
+      aria-label="Sign in"
+      onCancel={(event) => event.preventDefault()}
+    >
+      <SignInView />
+    </dialog>
   )
 }

@@ -1,77 +1,162 @@
 /**
- * What a view shows, kept up to date: by server-sent events, and where these do not come through by
- * asking each two seconds. A connection that broke is made again, and begins with a whole frame.
+ * What a view shows, kept up to date: by server-sent events, and while these do not come through,
+ * as behind a proxy that collects them, by asking each two seconds. Frames are applied in their
+ * order, at most once for each picture of the screen. A connection that broke is made again and
+ * begins with a whole frame. A page that nobody sees follows nothing.
  */
-import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { batch, computed, effect, signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Frame, View } from '../server/console/messages.ts'
+import { setServerTime } from './parts/clock.ts'
 import { base } from './place.ts'
-import { call, isCallFault, session } from './session.ts'
+import { call, findSession, has_ended, is_reachable, session } from './session.ts'
 
-/** `live`: by events; `asking`: by asking; `away`: the server does not answer. */
-export const connection = signal<'live' | 'asking' | 'away'>('live')
+/** `is_whole`: what it does not name is there no more. */
+export type OnFrame = (frame: Frame, is_whole: boolean) => void
 
+const tick_ms = 1_000
+/** So long one may hear nothing before the page asks; the server sends a beat each 3 seconds. */
+const silent_ms_max = 8_000
+/** A first frame comes at once, or something holds it back. */
+const first_ms_max = 2_500
 const ask_every_ms = 2_000
-/** So long an event source gets before the page asks instead; it is tried again as long. */
-const event_ms_max = 10_000
+const ask_ms_max = 5_000
+/** While the page asks, events are tried anew so often; sooner where the server has ended them. */
+const listen_again_ms = 30_000
+const closed_ms = 10_000
+/** A page that is hidden for less is followed on. */
+const hidden_ms_max = 5_000
 
-/** Calls `onFrame` with each frame of the view until the function that it returns is called. */
-export function follow(view: View, onFrame: (frame: Frame) => void): () => void {
+const follows = signal(0)
+const hears = signal(false)
+
+/**
+ * `live`: by events; `asking`: by asking; `ready`: the view is not live; `away`: the server does
+ * not answer, which is tried again each two seconds.
+ */
+export const connection = computed(() => {
+  if (!is_reachable.value) return 'away'
+  return follows.value === 0 ? 'ready' : hears.value ? 'live' : 'asking'
+})
+
+/** Calls `onFrame` with the frames of the view until the function that it returns is called. */
+export function follow(view: View, onFrame: OnFrame): () => void {
+  const query = new URLSearchParams(Object.entries(view))
+  const began_ms = performance.now()
   let source: EventSource | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let heard_at = 0
-  let has_ended = false
+  let listened_ms = 0
+  let heard_ms = 0
+  let asked_ms = 0
+  let is_asking = false
+  let has_stopped = false
+  let waiting: (readonly [Frame, boolean])[] = []
 
   function listen(): void {
-    const query = new URLSearchParams(Object.entries(view))
-    source = new EventSource(`${base}/live?${query}`)
-    source.addEventListener('frame', ({ data }) => {
-      heard_at = performance.now()
-      connection.value = 'live'
-      onFrame(JSON.parse(data) as Frame)
+    source?.close()
+    listened_ms = performance.now()
+    const opened = new EventSource(`${base}/live?${query}`)
+    let is_whole = true
+    // Also after each time that the browser connects again by itself.
+    opened.addEventListener('open', () => {
+      is_whole = true
     })
-    // The server says that it lives also where nothing changes.
-    source.addEventListener('beat', () => {
-      heard_at = performance.now()
+    opened.addEventListener('frame', ({ data }) => {
+      heard()
+      take(JSON.parse(data) as Frame, is_whole)
+      is_whole = false
     })
-    heard_at = performance.now()
+    opened.addEventListener('beat', () => is_whole || heard())
+    opened.addEventListener('error', () => {
+      heard_ms = 0
+      hears.value = false
+      void tick()
+    })
+    source = opened
   }
 
-  async function watch(): Promise<void> {
-    if (performance.now() - heard_at > event_ms_max || source?.readyState === 2) {
-      source?.close()
-      await ask()
-      if (has_ended) return
-      if (performance.now() - heard_at > 2 * event_ms_max && connection.value !== 'away') listen()
-    }
-    timer = setTimeout(watch, ask_every_ms)
+  function heard(): void {
+    heard_ms = performance.now()
+    hears.value = true
+    is_reachable.value = true
   }
 
-  async function ask(): Promise<void> {
+  function take(frame: Frame, is_whole: boolean): void {
+    if (has_stopped) return
+    if (frame.view === 'overview') setServerTime(frame.overview.at_ms)
+    if (frame.view === 'process') setServerTime(frame.counts.at_ms)
+    if (waiting.length === 0) requestAnimationFrame(apply)
+    if (is_whole) waiting = []
+    waiting.push([frame, is_whole])
+  }
+
+  function apply(): void {
+    const frames = waiting
+    waiting = []
+    if (has_stopped) return
+    batch(() => {
+      for (const [frame, is_whole] of frames) onFrame(frame, is_whole)
+    })
+  }
+
+  async function tick(): Promise<void> {
+    const now_ms = performance.now()
+    const silent_ms = now_ms - Math.max(heard_ms, began_ms)
+    if (silent_ms < (heard_ms === 0 ? first_ms_max : silent_ms_max)) return
+    hears.value = false
+    if (is_asking || now_ms - asked_ms < ask_every_ms) return
+    is_asking = true
+    await ask(now_ms)
+    is_asking = false
+    const is_closed = source?.readyState === EventSource.CLOSED
+    const again_ms = is_closed ? closed_ms : listen_again_ms
+    if (!has_stopped && is_reachable.value && now_ms - listened_ms > again_ms) listen()
+  }
+
+  async function ask(now_ms: number): Promise<void> {
+    asked_ms = now_ms
     try {
-      const frame = await call('frame', view)
-      if (has_ended) return
-      connection.value = 'asking'
-      onFrame(frame)
-    } catch (error) {
-      connection.value = isCallFault(error) && error.code === 'unreachable' ? 'away' : 'asking'
-      // It is back, or has begun anew: events are tried again.
-      heard_at = Math.min(heard_at, performance.now() - 2 * event_ms_max)
+      const frame = await call('frame', view, ask_ms_max)
+      if (heard_ms < now_ms) take(frame, true)
+    } catch {
+      // It is away, which the frame of the page says, or refuses: it is asked again.
     }
   }
 
+  follows.value += 1
+  hears.value = true
   listen()
-  timer = setTimeout(watch, ask_every_ms)
+  const timer = setInterval(tick, tick_ms)
   return () => {
-    has_ended = true
-    clearTimeout(timer)
+    has_stopped = true
+    follows.value -= 1
+    clearInterval(timer)
     source?.close()
   }
 }
 
-/** A hook: the frames of a view, followed as long as the component is there and signed in. */
-export function useFrames(view: View, onFrame: (frame: Frame) => void): void {
+const is_seen = signal(!document.hidden)
+let hiding: ReturnType<typeof setTimeout> | undefined
+document.addEventListener('visibilitychange', () => {
+  clearTimeout(hiding)
+  if (!document.hidden) is_seen.value = true
+  else hiding = setTimeout(() => (is_seen.value = false), hidden_ms_max)
+})
+
+/** A hook: follows the view as long as the component is there, seen and signed in. */
+export function useFrames(view: View, onFrame: OnFrame): void {
+  const latest = useRef(onFrame)
+  latest.current = onFrame
   const key = JSON.stringify(view)
-  const is_in = typeof session.value === 'object'
-  useEffect(() => (is_in ? follow(view, onFrame) : undefined), [key, is_in])
+  const is_on = is_seen.value && typeof session.value === 'object' && !has_ended.value
+  useEffect(
+    () => (is_on ? follow(view, (frame, whole) => latest.current(frame, whole)) : undefined),
+    [key, is_on],
+  )
 }
+
+/** Where no view asks by itself, somebody has to find out when the server is back. */
+effect(() => {
+  if (connection.value !== 'away' || follows.value > 0) return
+  const timer = setInterval(() => void findSession().catch(() => {}), ask_every_ms)
+  return () => clearInterval(timer)
+})

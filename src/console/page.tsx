@@ -4,14 +4,16 @@
  */
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { beginSession, findSession } from './session.ts'
+import { findSession, session, takeLink } from './session.ts'
 
-/** A one-time link has its token behind the `#`, which no server and no log sees. */
+/** How long to wait where the server does not answer at the start. */
+const again_ms = 2_000
+
 async function begin(): Promise<void> {
-  const [, link] = /^#link=(.+)$/.exec(location.hash) ?? []
-  if (link !== undefined) history.replaceState(null, '', location.pathname)
-  await (link === undefined ? findSession() : beginSession({ link }).catch(findSession))
+  await takeLink()
+  if (session.value === 'unknown') await findSession().catch(() => setTimeout(begin, again_ms))
 }
 
+addEventListener('hashchange', () => void takeLink())
 render(<App />, document.getElementById('page') as HTMLElement)
 void begin()

@@ -15,12 +15,21 @@ export type Place =
   | { readonly name: 'unknown' }
 
 function placeOf(path: string): Place {
-  const [name = '', id] = path.slice(base.length).split('/').slice(1).map(decodeURIComponent)
+  const [name = '', id] = path.slice(base.length).split('/').slice(1).map(decoded)
   if (name === '') return { name: 'overview' }
   if (name === 'tasks' && id === undefined) return { name: 'tasks' }
   if (name === 'process' && id) return { name: 'process', conv_id: id }
   if (name === 'task' && id) return { name: 'task', obj_id: id }
   return { name: 'unknown' }
+}
+
+/** What is no text of an address stands for itself: it is no id of anything. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 export function pathOf(place: Place): string {

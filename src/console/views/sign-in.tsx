@@ -1,4 +1,92 @@
-/** View sign-in. */
+/**
+ * The sign-in: by a one-time link, which one is told how to get, or as a user with a right for the
+ * page. It is also what a reader meets whose session has ended.
+ */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { SubmitButton } from '../parts/button.tsx'
+import { CopyButton } from '../parts/copy-button.tsx'
+import { FaultText } from '../parts/fault-text.tsx'
+import { Field } from '../parts/field.tsx'
+import { ViewTitle } from '../parts/view-title.tsx'
+import { beginSession, findSession, forget, has_ended, link_fault, session } from '../session.ts'
+
+const command = 'conveyor console link'
+
 export function SignInView() {
-  return <h1>sign-in</h1>
+  const user = useSignal('')
+  const secret = useSignal('')
+  const is_running = useSignal(false)
+  const fault = useSignal<unknown>(undefined)
+  const before = typeof session.value === 'object' ? session.value.name : ''
+
+  // A link opened in another tab signs in this one too.
+  useEffect(() => {
+    const look = () => document.hidden || findSession().catch(() => {})
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
+  }, [])
+
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    if (is_running.value) return
+    is_running.value = true
+    fault.value = undefined
+    link_fault.value = undefined
+    try {
+      await beginSession({ user: user.value.trim(), secret: secret.value })
+    } catch (error) {
+      fault.value = error
+      secret.value = ''
+    }
+    is_running.value = false
+  }
+
+  return (
+    <div class="sign-in">
+      <ViewTitle window="Sign in">Sign in to Conveyor</ViewTitle>
+      {has_ended.value && (
+        <p>
+          Your session has ended: after an hour without a call, after 12 hours, or because the
+          server was started anew. Sign in {before !== 'link' && `as ${before} `}
+          and go on where you were; what you typed is still there.
+        </p>
+      )}
+      {link_fault.value !== undefined && (
+        <div class="problem-box">
+          <FaultText fault={link_fault.value} />
+          <p>A link works once, for 10 minutes. Get another as told below.</p>
+        </div>
+      )}
+      <section aria-labelledby="by-link">
+        <h2 id="by-link">By a one-time link</h2>
+        <p>At the server, run this and open the address that it prints:</p>
+        <p class="command">
+          <code>{command}</code> <CopyButton text={command} what="the command" />
+        </p>
+      </section>
+      <form onSubmit={submit} aria-labelledby="by-user">
+        <h2 id="by-user">As a user</h2>
+        <Field label="User" value={user} autocomplete="username" is_required />
+        <Field
+          label="Secret"
+          type="password"
+          value={secret}
+          autocomplete="current-password"
+          is_required
+        />
+        <FaultText fault={fault.value} />
+        <SubmitButton is_running={is_running.value}>Sign in</SubmitButton>
+        <p class="hint">
+          A user has no right for this page until <code>conveyor user console USER look</code> gives
+          it (or <code>operate</code>, or <code>administer</code>).
+        </p>
+      </form>
+      {has_ended.value && (
+        <button type="button" class="button quiet" onClick={forget}>
+          Leave what was open, and begin anew
+        </button>
+      )}
+    </div>
+  )
 }

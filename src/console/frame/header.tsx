@@ -1,0 +1,162 @@
+/** The head of the page: where one can go, the search, the connection, and who is signed in. */
+import { useSignal } from '@preact/signals'
+import { connection } from '../live.ts'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { keys, useKeys } from '../parts/keys.ts'
+import { Link } from '../parts/link.tsx'
+import { Menu } from '../parts/menu.tsx'
+import { place } from '../place.ts'
+import { endSession, session } from '../session.ts'
+import { Find } from './find.tsx'
+import { theme, themes } from './theme.ts'
+
+export function Header() {
+  const { name } = place.value
+  return (
+    <header class="top">
+      <Link to={{ name: 'overview' }} class="name">
+        <Mark /> Conveyor
+      </Link>
+      <nav aria-label="Views">
+        <Link to={{ name: 'overview' }} is_current={name === 'overview'}>
+          Overview
+        </Link>
+        <Link to={{ name: 'tasks' }} is_current={name === 'tasks'}>
+          Tasks
+        </Link>
+      </nav>
+      <Find />
+      <Connection />
+      <Who />
+    </header>
+  )
+}
+
+/** As in icon.svg, in the colour of the text. */
+function Mark() {
+  return (
+    <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true" class="mark">
+      <circle cx="8" cy="16" r="3" />
+      <circle cx="24" cy="9" r="3" />
+      <circle cx="24" cy="23" r="3" />
+      <path d="M11 16h4l6-6M15 16l6 6" />
+    </svg>
+  )
+}
+
+const connections = {
+  live: ['Live', 'The server tells each change as it happens.'],
+  asking: ['Asking', 'Events do not come through, so the page asks every 2 seconds.'],
+  ready: ['Connected', 'This view shows what was there when it was opened or asked for.'],
+  away: ['No answer', 'The server does not answer. The page tries again every 2 seconds.'],
+} as const
+
+function Connection() {
+  const { value } = connection
+  const [word, means] = connections[value]
+  return (
+    <p class={`connection ${value}`} role="status" title={means}>
+      {word}
+    </p>
+  )
+}
+
+/** Below the header, for as long as nothing that the view shows is new. */
+export function AwayNote() {
+  if (connection.value !== 'away') return null
+  return (
+    <p class="away-note" role="alert">
+      The server does not answer. What you see is from before; the page tries again every 2 seconds
+      and goes on by itself.
+    </p>
+  )
+}
+
+const may_do = {
+  look: 'may look',
+  operate: 'may look and mend tasks',
+  administer: 'may do everything',
+} as const
+
+function Who() {
+  const { value } = session
+  const shows_keys = useSignal(false)
+  const showKeys = () => {
+    shows_keys.value = true
+  }
+  useKeys([{ key: '?', does: 'show the keys', act: showKeys }])
+  if (typeof value !== 'object') return null
+  const { name, right, version } = value
+  const who = name === 'link' ? 'by link' : name
+  return (
+    <div class="who">
+      {right === 'look' && <span class="badge quiet">read only</span>}
+      <Menu
+        label={
+          <>
+            <bdi>{who}</bdi> <span aria-hidden="true">▾</span>
+          </>
+        }
+      >
+        <p>
+          Signed in {name === 'link' ? 'by a link' : 'as '}
+          {name !== 'link' && <bdi>{name}</bdi>}; {may_do[right]}.
+        </p>
+        <fieldset class="themes">
+          <legend>Colours</legend>
+          {themes.map((one) => (
+            <label key={one}>
+              <input
+                type="radio"
+                name="theme"
+                checked={theme.value === one}
+                onChange={() => {
+                  theme.value = one
+                }}
+              />
+              {one}
+            </label>
+          ))}
+        </fieldset>
+        <Button kind="quiet" act={showKeys}>
+          Keys
+        </Button>
+        <Button kind="quiet" act={endSession}>
+          Sign out
+        </Button>
+        <p class="quiet-text">Conveyor {version}</p>
+      </Menu>
+      {shows_keys.value && (
+        <Keys
+          onClose={() => {
+            shows_keys.value = false
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function Keys({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl class="keys">
+        {keys.value.map(({ key, does }) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>
+            <kbd>Escape</kbd>
+          </dt>
+          <dd>close what is open</dd>
+        </div>
+      </dl>
+    </Dialog>
+  )
+}
