@@ -36,6 +36,8 @@ import { newChangeFeed } from './changes/changes.ts'
 import { checkStore } from './check.ts'
 import { newDiagnosis } from './diagnosis.ts'
 import { newStatisticsReader } from './engine-statistics.ts'
+import { newFlow } from './flow/flow.ts'
+import { newFlowCounters } from './flow/flow-counters.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -90,6 +92,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
+  const flow_counters = newFlowCounters(clock.now_ms)
   const engine_context: EngineContext = {
     catalog,
     limits,
@@ -101,6 +104,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     areEndsWatched: () => end_listeners.size > 0,
     count_listeners,
     is_traced: tracing !== undefined,
+    flow: flow_counters,
   }
   const wake = (): void => background.wake()
   const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), wake })
@@ -175,8 +179,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   })
 
   function publish(effects: CommitEffects): void {
-    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs } = effects
+    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs, flow } = effects
     counters.countTasks(effects)
+    if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
     if (set_timers !== undefined) timers.onSet(set_timers)
     if (has_ended) timers.onEnded()
@@ -225,6 +230,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     statistics: newStatisticsReader({
       ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers },
     }),
+    flow: newFlow({ store, clock, catalog, transactions, counters: flow_counters }),
     tracing,
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),

@@ -12,6 +12,7 @@ import type { Engine } from './api.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { EngineDiagnosis } from './diagnosis.ts'
+import type { Flow } from './flow/flow.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 import type { Secrets } from './secrets.ts'
@@ -84,6 +85,8 @@ export interface ServedEngine extends Engine {
   waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
   /** A task by its obj_id alone, whatever its process. Rejects with `task_damaged`. */
   taskById(obj_id: string): Promise<FoundTask | undefined>
+  /** What happens to tasks, process by process, for those who watch. */
+  readonly flow: Flow
   readonly tracing: Tracing | undefined
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
   readonly tell: Tell

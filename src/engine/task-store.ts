@@ -181,6 +181,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   }
   if (is_over[task.status] && tx.engine.areEndsWatched()) tx.recordEnd(viewTask(task))
   if (task.trace !== undefined) tx.runs?.onSave(task, tx.cause)
+  tx.flow?.onSave(task)
   tx.recordChange(task)
 }
 

@@ -17,6 +17,7 @@ import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
+import type { FlowCounters, FlowEffects, FlowNotes } from './flow/flow-counters.ts'
 import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 import { newTaskRuns, type TaskRun, type TaskRuns } from './task-runs.ts'
@@ -39,6 +40,7 @@ export interface EngineContext {
   /** Get the key of each node_count that a transaction changes, before its commit. */
   readonly count_listeners: ReadonlySet<(key: Key) => void>
   readonly is_traced: boolean
+  readonly flow: Pick<FlowCounters, 'isOn' | 'notes'>
 }
 
 /** The reads of a transaction or of a view. */
@@ -75,6 +77,8 @@ export interface Transaction extends ReadContext {
   cause: TraceContext | undefined
   /** What tasks of recorded traces do; undefined for an engine without `tracing`. */
   readonly runs: TaskRuns | undefined
+  /** Undefined while nobody watches. */
+  readonly flow: FlowNotes | undefined
   /** Moves of all tasks for the current request. */
   moves_made: number
   /** Bytes of the tasks that the current request has shown. */
@@ -131,6 +135,8 @@ export interface CommitEffects extends CountedTasks {
   failures: TaskFailure[] | undefined
   /** The runs of tasks that belong to recorded traces. */
   runs: readonly TaskRun[] | undefined
+  /** What the flow counters count. */
+  flow: FlowEffects | undefined
 }
 
 export interface ReusableTransaction {
@@ -186,6 +192,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       ends: undefined,
       failures: undefined,
       runs: undefined,
+      flow: undefined,
     }
     return effects
   }
@@ -208,6 +215,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     },
     cause: undefined,
     runs,
+    flow: undefined,
     moves_made: 0,
     shown_bytes: 0,
     process: processOf,
@@ -218,7 +226,10 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       return grant.bits
     },
     newTaskId: () => ids.next(transaction.now_ms),
-    countTask: counters.add,
+    countTask(conv_id, node_id, status, by) {
+      counters.add(conv_id, node_id, status, by)
+      transaction.flow?.onCount(conv_id, status, by)
+    },
     nodeCount: counters.of,
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
@@ -258,6 +269,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       counters.begin(tx)
       changes.begin(tx)
       runs?.begin()
+      transaction.flow = engine.flow.isOn() ? engine.flow.notes : undefined
+      transaction.flow?.begin()
       grant = undefined
       effects = undefined
       transaction.store = tx
@@ -279,6 +292,8 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       if (entry !== undefined) recorded().entry = entry
       const noted = runs?.end()
       if (noted !== undefined) recorded().runs = noted
+      const flow = transaction.flow?.end()
+      if (flow !== undefined) recorded().flow = flow
       transaction.store = no_tx
       transaction.view = no_tx
       return effects

@@ -19,6 +19,7 @@ export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): 
   task.moves++
   task.due_ms = 0
   if (task.trace !== undefined) tx.runs?.onMove(task)
+  tx.flow?.onMove(task)
   countMove(tx, task)
 }
 

@@ -1,14 +1,16 @@
 /**
- * Tells of an engine to those who look at it, again and again: what differs from what they were
- * told before, so that a quiet engine costs nothing. What is read is shared by all who watch.
+ * Tells of an engine to those who look at it, again and again: the whole first, then what differs
+ * from what they were told. What is read is shared by all who watch, and what has not changed is
+ * not read again; so neither many watchers nor a quiet engine cost anything to speak of.
+ *
+ * Rows and failed tasks are told by identity: one that says the same is the same object.
  */
-import type { Status } from '../core/model.ts'
-import type { CountRow } from '../engine/search/search-api.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
-import { failedGroups } from './failed-groups.ts'
-import { readHealth } from './health.ts'
-import type { FailedTasks, ProcessCounts, ProcessRow } from './messages.ts'
-import { done_minutes, type NodeCounts, type Overview } from './messages.ts'
+import { newFailedGroups } from './failed-groups.ts'
+import { newHealthReader } from './health.ts'
+import type { FailedTasks, Overview, ProcessCounts, ProcessRow } from './messages.ts'
+import { newProcessCounts } from './process-counts.ts'
+import { newProcessRows } from './process-rows.ts'
 
 export interface Watch {
   /** The whole first, later what differs from what this watch was told. */
@@ -25,70 +27,56 @@ export interface Overviews {
   close(): void
 }
 
+/** Has the engine count the flow of tasks from now on, until `close`. */
 export function newOverviews(engine: ServedEngine): Overviews {
-  const since_ms = engine.clock.now_ms()
-  let mark = 0
-
-  async function rows(): Promise<ProcessRow[]> {
-    const [listed, { rows: counted }] = await Promise.all([
-      engine.processes.list(),
-      engine.tasks.count({ status: 'any' }),
-    ])
-    const of = new Map(counted.map((row) => [row.conv_id, row.by_status]))
-    return listed.map(({ conv_id, title, status, version }) => ({
-      ...{ conv_id, title, status, version, by_status: withoutZeros(of.get(conv_id) ?? {}) },
-      done: new Array<number>(done_minutes).fill(0),
-    }))
-  }
+  const { flow, clock } = engine
+  const end = flow.begin()
+  const rows = newProcessRows(flow, clock)
+  const failedGroups = newFailedGroups(flow, clock)
+  const health = newHealthReader(engine)
+  const watches = new Set<Watch>()
 
   function watch(): Watch {
-    const told = new Map<string, string>()
-    let told_failed = ''
-    return {
+    let told = new Map<string, ProcessRow>()
+    let told_failed: FailedTasks | undefined
+    const watching: Watch = {
       async next() {
-        const [all, failed, health] = await Promise.all([
-          rows(),
-          failedGroups(engine),
-          readHealth(engine),
-        ])
-        const processes = all.filter((row) => {
-          const text = JSON.stringify(row)
-          if (told.get(row.conv_id) === text) return false
-          told.set(row.conv_id, text)
-          return true
-        })
-        const there = new Set(all.map(({ conv_id }) => conv_id))
-        const removed = [...told.keys()].filter((conv_id) => !there.has(conv_id))
-        for (const conv_id of removed) told.delete(conv_id)
-        const failed_text = JSON.stringify(failed)
-        const is_same = failed_text === told_failed
-        told_failed = failed_text
-        const given: { failed?: FailedTasks } = is_same ? {} : { failed }
-        return { at_ms: engine.clock.now_ms(), since_ms, processes, removed, ...given, health }
+        const all = await rows.read()
+        const [failed, health_now] = await Promise.all([failedGroups(all), health.read()])
+        const processes: ProcessRow[] = []
+        const now = new Map<string, ProcessRow>()
+        for (const row of all) {
+          now.set(row.conv_id, row)
+          if (told.get(row.conv_id) !== row) processes.push(row)
+        }
+        const removed = [...told.keys()].filter((conv_id) => !now.has(conv_id))
+        const is_same = failed === told_failed
+        told = now
+        told_failed = failed
+        return {
+          ...{ at_ms: clock.now_ms(), since_ms: flow.since_ms(), processes, removed },
+          ...(is_same ? {} : { failed }),
+          health: health_now,
+        }
       },
-      close() {},
+      close() {
+        watches.delete(watching)
+        if (watches.size === 0) health.pause()
+      },
     }
+    watches.add(watching)
+    health.begin()
+    return watching
   }
 
   return {
     watch,
-    async counts(conv_id) {
-      const { status, version } = await engine.processes.show(conv_id)
-      const { rows: counted } = await engine.tasks.count({ conv_id, status: 'any' })
-      const nodes = counted.map(nodeOf)
-      return { at_ms: engine.clock.now_ms(), conv_id, status, version, nodes, ways: [] }
+    counts: newProcessCounts(flow, clock),
+    mark: flow.mark,
+    close() {
+      watches.clear()
+      health.pause()
+      end()
     },
-    mark: () => ++mark,
-    close() {},
   }
-}
-
-function nodeOf({ node_id = '', by_status }: CountRow): NodeCounts {
-  return { node_id, by_status: withoutZeros(by_status), due_soon: 0 }
-}
-
-function withoutZeros(counts: ProcessRow['by_status']): ProcessRow['by_status'] {
-  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)) as Partial<
-    Record<Status, number>
-  >
 }

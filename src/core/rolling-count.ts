@@ -1,0 +1,40 @@
+/**
+ * Counts by time, of the last so many slots (seconds, minutes) and no longer: a ring of numbers,
+ * so that a count is an addition and an idle ring costs nothing. A slot is a number of such units
+ * since 1970. Where the clock was set back, counting begins anew.
+ */
+export interface RollingCount {
+  /** Of all time. */
+  total: number
+  /** The newest that was counted or read. */
+  slot: number
+  readonly counts: number[]
+}
+
+export function newRollingCount(slots: number): RollingCount {
+  return { total: 0, slot: 0, counts: new Array<number>(slots).fill(0) }
+}
+
+export function countAt(rolling: RollingCount, slot: number): void {
+  if (slot !== rolling.slot) rollTo(rolling, slot)
+  const { counts } = rolling
+  const at = slot % counts.length
+  counts[at] = (counts[at] as number) + 1
+  rolling.total++
+}
+
+/** The counts up to a slot, the oldest first. */
+export function countsUpTo(rolling: RollingCount, slot: number): number[] {
+  if (slot !== rolling.slot) rollTo(rolling, slot)
+  const { counts } = rolling
+  const at = (slot % counts.length) + 1
+  return [...counts.slice(at), ...counts.slice(0, at)]
+}
+
+function rollTo(rolling: RollingCount, slot: number): void {
+  const { counts } = rolling
+  const passed = slot - rolling.slot
+  rolling.slot = slot
+  if (passed < 0 || passed >= counts.length) counts.fill(0)
+  else for (let back = 0; back < passed; back++) counts[(slot - back) % counts.length] = 0
+}

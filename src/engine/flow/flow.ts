@@ -1,0 +1,170 @@
+/**
+ * What those who watch an engine read of it: the numbers of its flow counters, and from the file
+ * what these do not have. Each read is bounded; who reads how often is up to the reader.
+ */
+import {
+  countsOf,
+  dueUpTo,
+  keysOfType,
+  processKey,
+  processOfKey,
+  taskOfKey,
+} from '../../codec/keys.ts'
+import type { StatusCounts } from '../../codec/records.ts'
+import { decodeCounts, decodeRecord, noTasks, type ProcessRecord } from '../../codec/records.ts'
+import { statuses } from '../../codec/task-record.ts'
+import { type Clock, nextTurn } from '../../core/clock.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Catalog } from '../catalog.ts'
+import { countsByNode } from '../node-counters.ts'
+import { requireProcess } from '../processes.ts'
+import { loadTask } from '../task-store.ts'
+import type { Transaction } from '../transaction.ts'
+import type { TransactionQueue } from '../transaction-queue.ts'
+import type { FlowCounters, FlowNumbers, FlowWay } from './flow-counters.ts'
+import { type FailedTask, newestFailed } from './newest-failed.ts'
+
+export interface ProcessHead {
+  readonly conv_id: string
+  readonly title: string
+  readonly status: 'active' | 'paused' | 'draft'
+  readonly version: number
+}
+
+export interface Flow {
+  /** Counts from now on, until the returned function is called. */
+  begin: FlowCounters['begin']
+  since_ms: FlowCounters['since_ms']
+  /** Another number after every commit that has changed a task, from `begin` on. */
+  mark: FlowCounters['mark']
+  /** Another number after a commit that has changed a failed task. */
+  failed_mark: FlowCounters['failed_mark']
+  /** All processes. One whose record has not changed is the object of the last call. */
+  heads(): Promise<readonly ProcessHead[]>
+  /** The numbers of these processes; forgets those of all others. From `begin` on. */
+  numbers(conv_ids: readonly string[]): Promise<readonly FlowNumbers[]>
+  /** Rejects with `conv_not_found`. */
+  nodes(conv_id: string): Promise<{ head: ProcessHead; counts: Map<string, StatusCounts> }>
+  /** The ways of the last ten seconds. */
+  ways(conv_id: string): readonly FlowWay[]
+  /** node_id → tasks with a timer that fires before this time; of the first `tasks_max` timers. */
+  dueSoon(conv_id: string, until_ms: number, tasks_max: number): Promise<Map<string, number>>
+  /** The newest failed tasks of processes, newest first; `known` are those of the last call. */
+  failed(
+    conv_ids: readonly string[],
+    known: readonly FailedTask[],
+    tasks_max: number,
+  ): Promise<readonly FailedTask[]>
+  /** node_id → title; empty for one that its process has no more. */
+  titles(conv_id: string, node_ids: ReadonlySet<string>): Promise<ReadonlyMap<string, string>>
+}
+
+export interface FlowParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly catalog: Catalog
+  readonly transactions: Pick<TransactionQueue, 'run'>
+  readonly counters: FlowCounters
+}
+
+interface Known {
+  readonly bytes: Buffer
+  readonly head: ProcessHead
+}
+
+/** Records that one transaction reads. */
+const slice_nodes = 2_000
+
+export function newFlow({ store, catalog, transactions, counters }: FlowParts): Flow {
+  let known = new Map<string, Known>()
+
+  /** The tasks of processes by status that are not known yet, slice by slice. */
+  async function readUnread(conv_ids: readonly string[]): Promise<void> {
+    let left = counters.unread(conv_ids)
+    while (left.length > 0 && counters.isOn()) {
+      const unread = left
+      const read = await transactions.run((tx) => readStored(tx, unread))
+      left = unread.slice(read)
+    }
+  }
+
+  return {
+    begin: counters.begin,
+    since_ms: counters.since_ms,
+    mark: counters.mark,
+    failed_mark: counters.failed_mark,
+    heads: () =>
+      store.view((view) => {
+        const entries = view.scan({ ...keysOfType('process'), limit: Infinity })
+        const now = new Map<string, Known>()
+        for (const { key, value } of entries) {
+          const conv_id = processOfKey(key)
+          const last = known.get(conv_id)
+          const is_same = last?.bytes.equals(value) === true
+          const read = (): Known => ({ bytes: Buffer.from(value), head: headOf(conv_id, value) })
+          now.set(conv_id, is_same ? last : read())
+        }
+        known = now
+        return [...now.values()].map(({ head }) => head)
+      }),
+    async numbers(conv_ids) {
+      counters.keep(new Set(conv_ids))
+      await readUnread(conv_ids)
+      return conv_ids.map(counters.read)
+    },
+    nodes: (conv_id) =>
+      store.view((view) => {
+        requireProcess(view, catalog, conv_id)
+        const head = headOf(conv_id, view.get(processKey(conv_id)) as Buffer)
+        return { head, counts: countsByNode(view, conv_id) }
+      }),
+    ways: counters.ways,
+    dueSoon: (conv_id, until_ms, tasks_max) =>
+      store.view((view) => dueByNode(view, conv_id, until_ms, tasks_max)),
+    failed: (conv_ids, known, tasks_max) => newestFailed(store, conv_ids, known, tasks_max),
+    async titles(conv_id, node_ids) {
+      await nextTurn()
+      const nodes = await store.view((view) => catalog.find(view, conv_id)?.graph.nodes)
+      return new Map([...node_ids].map((node_id) => [node_id, nodes?.get(node_id)?.title ?? '']))
+    },
+  }
+}
+
+function headOf(conv_id: string, bytes: Buffer): ProcessHead {
+  const { title, is_draft, status, version } = decodeRecord<ProcessRecord>(bytes)
+  return { conv_id, title, status: is_draft === true ? 'draft' : status, version }
+}
+
+/** Returns how many processes it has read. The counters of an open transaction come later. */
+function readStored(tx: Transaction, conv_ids: readonly string[]): number {
+  let nodes = 0
+  let read = 0
+  for (const conv_id of conv_ids) {
+    if (nodes > slice_nodes) break
+    const sum = noTasks()
+    for (const { value } of tx.view.scan({ ...countsOf(conv_id), limit: Infinity })) {
+      const counts = decodeCounts(value)
+      for (const status of statuses) sum[status] += counts[status]
+      nodes++
+    }
+    tx.flow?.onStored(conv_id, sum)
+    read++
+  }
+  return read
+}
+
+function dueByNode(
+  view: View,
+  conv_id: string,
+  until_ms: number,
+  tasks_max: number,
+): Map<string, number> {
+  const by_node = new Map<string, number>()
+  for (const { key } of view.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })) {
+    const draft = loadTask(view, taskOfKey(key))
+    if (draft === undefined || draft === 'damaged' || draft.task.wait === 'ready') continue
+    const { node_id } = draft.task
+    by_node.set(node_id, (by_node.get(node_id) ?? 0) + 1)
+  }
+  return by_node
+}
