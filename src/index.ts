@@ -90,6 +90,14 @@ export type {
   Tasks,
 } from './engine/task-api.ts'
 export type { TypedHandler, TypedProcess, TypedTask } from './engine/typed-process-api.ts'
-export type { Binding, NewSecret, Rekeyed, Sign, UserInfo, Users } from './engine/user-api.ts'
+export type {
+  Binding,
+  ConsoleRight,
+  NewSecret,
+  Rekeyed,
+  Sign,
+  UserInfo,
+  Users,
+} from './engine/user-api.ts'
 export type { GivenVariables } from './engine/variables.ts'
 export { openEngine } from './open.ts'

@@ -5,6 +5,7 @@ import { columns } from './output.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 import { certsVerbs } from './verbs/certs.ts'
 import { clusterVerbs } from './verbs/cluster.ts'
+import { consoleVerbs } from './verbs/console.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { doctorVerb } from './verbs/doctor.ts'
 import { processVerbs } from './verbs/process.ts'
@@ -22,6 +23,7 @@ export const verbs: readonly Verb[] = [
   serveVerb,
   ...userVerbs,
   ...bindVerbs,
+  ...consoleVerbs,
   ...processVerbs,
   ...aliasVerbs,
   ...taskVerbs,

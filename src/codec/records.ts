@@ -33,6 +33,8 @@ export interface UserRecord {
   readonly create_ms: number
   /** The only signature the user may use; absent for both. */
   readonly sign?: SignatureKind
+  /** What the user may on the operator's page; absent for nothing. */
+  readonly console?: 'look' | 'operate' | 'administer'
 }
 
 /** `sealed` is the encrypted secret. `until_ms` is set once it is rotated. */

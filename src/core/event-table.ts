@@ -53,6 +53,8 @@ export const eventTable = {
   backup_done: { level: 'info', text: 'the backup is complete' },
   request_refused: { level: 'warn', text: 'a request is refused' },
   certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
+  console_session: { level: 'info', text: 'a session of the operator’s page begins or ends' },
+  console_acted: { level: 'info', text: 'somebody has acted on the operator’s page' },
   op_refused: { level: 'info', text: 'an op is refused' },
   task_failed: { level: 'error', text: 'a task has failed, and rests until it is retried' },
   handler_failed: {

@@ -265,6 +265,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       ...{ keyState: secrets.keyState, isBroken: background.isBroken },
     }),
     checkRate: admission.checkRate,
+    consoles: new Set(),
     addresses,
     keyState: secrets.keyState,
     answerAccount: newAnswerAccounts(limits),

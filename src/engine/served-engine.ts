@@ -18,6 +18,7 @@ import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/sear
 import type { Secrets } from './secrets.ts'
 import type { TaskWait } from './task-wait.ts'
 import type { AnswerAccount } from './unread-answers.ts'
+import type { ConsoleRight } from './user-api.ts'
 
 /** How far a standby is whose answers say so. */
 export interface Standing {
@@ -74,6 +75,8 @@ export interface ServedEngine extends Engine {
   drain(): Promise<void>
   /** Whether something is under way that is no op: a step of the background, or a job. */
   isBusy(): boolean
+  /** The operator's pages that are served of it: each makes a one-time link. */
+  readonly consoles: Set<(right: ConsoleRight) => string>
   readonly addresses: Addresses
   readonly keyState: Secrets['keyState']
   /** Lets calls reach URLs with this beginning, although their address is not public. */

@@ -107,7 +107,7 @@ const reads = {
   tasks: ['list', 'count', 'bulkJobs'],
   processes: ['list', 'show', 'versions', 'aliases'],
   schedules: ['list', 'show'],
-  users: ['list', 'bindings', 'secrets'],
+  users: ['list', 'bindings', 'secrets', 'consoleRight'],
 }
 
 /** Undefined where what the owner writes is not of the format of this program. */

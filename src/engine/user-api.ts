@@ -12,8 +12,14 @@ export interface UserInfo {
   /** The number of valid secrets: 2 during the grace time of a rotation. */
   readonly secrets: number
   readonly sign: Sign
+  /** What the user may on the operator's page; absent for nothing. */
+  readonly console?: ConsoleRight
   readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
 }
+
+/** What somebody may on the operator's page: each may all that stands before it. */
+export const console_rights = ['look', 'operate', 'administer'] as const
+export type ConsoleRight = (typeof console_rights)[number]
 
 /** The signatures that a user may use. */
 export type Sign = SignatureKind | 'both'
@@ -62,6 +68,8 @@ export interface Users {
   rotate(id: string | number, options?: { readonly grace_ms?: number }): Promise<NewSecret>
   /** Says which signatures a user may use, from the next request on. */
   sign(id: string | number, sign: Sign): Promise<void>
+  /** Lets a user sign in to the operator's page with a secret, or with undefined no more. */
+  console(id: string | number, right: ConsoleRight | undefined): Promise<void>
   remove(id: string | number): Promise<void>
   /**
    * Encrypts all secrets with the key of a new key file, or with `secret_key`. The old key file
@@ -89,4 +97,6 @@ export interface Users {
    * the key is missing or wrong.
    */
   secrets(id: string, kind?: SignatureKind): readonly string[]
+  /** For the same: what a user may on the operator's page. */
+  consoleRight(id: string): ConsoleRight | undefined
 }

@@ -19,7 +19,13 @@ import type { Entry, Store, View } from '../store/store.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Can } from './process-api.ts'
 import type { Secrets } from './secrets.ts'
-import type { Sign, UserInfo, Users } from './user-api.ts'
+import {
+  type ConsoleRight,
+  console_rights,
+  type Sign,
+  type UserInfo,
+  type Users,
+} from './user-api.ts'
 
 export interface UsersOptions {
   readonly store: Store
@@ -40,8 +46,15 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
     if (sign === undefined || sign === 'both') only.delete(id)
     else only.set(id, sign)
   }
+  const on_page = new Map<string, ConsoleRight>()
+  const setRight = (id: string, right: ConsoleRight | undefined): void => {
+    if (right === undefined) on_page.delete(id)
+    else on_page.set(id, right)
+  }
   for (const { key, value } of await store.view(allUsers)) {
-    setOnly(userOfKey(key), decodeRecord<UserRecord>(value).sign)
+    const { sign, console } = decodeRecord<UserRecord>(value)
+    setOnly(userOfKey(key), sign)
+    setRight(userOfKey(key), console)
   }
 
   return {
@@ -62,10 +75,25 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         const id = userId(wanted)
         const allowed = signMember(sign)
         await store.update((tx) => {
-          const { name, create_ms } = requireUser(tx, id)
-          tx.put(userKey(id), encodeRecord({ name, create_ms, ...allowed }))
+          const { sign: _, ...kept } = requireUser(tx, id)
+          tx.put(userKey(id), encodeRecord({ ...kept, ...allowed }))
         })
         setOnly(id, sign)
+      }),
+    console: (wanted, right) =>
+      inTurn(async () => {
+        const id = userId(wanted)
+        if (right !== undefined && !console_rights.includes(right)) {
+          throw fault('not_possible', `a right for the page is ${console_rights.join(', ')}`)
+        }
+        await store.update((tx) => {
+          const { console: _, ...kept } = requireUser(tx, id)
+          tx.put(
+            userKey(id),
+            encodeRecord(right === undefined ? kept : { ...kept, console: right }),
+          )
+        })
+        setRight(id, right)
       }),
     list: () => store.view((view) => listUsers(view, (id) => secrets.known(id).length)),
     rotate: (wanted, { grace_ms = 0 } = {}) =>
@@ -87,6 +115,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         })
         secrets.forget(id)
         only.delete(id)
+        on_page.delete(id)
         bindings.refused(names)
       }),
     rekey: ({ secret_key, forget_secrets = false } = {}) =>
@@ -106,6 +135,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
       const found = secrets.read(id)
       return kind === undefined || (only.get(id) ?? kind) === kind ? found : []
     },
+    consoleRight: (id) => on_page.get(id),
   }
 }
 
@@ -152,11 +182,12 @@ function nextUser(view: View): string {
 function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] {
   return allUsers(view).map(({ key, value }) => {
     const id = userOfKey(key)
-    const { name, create_ms, sign = 'both' } = decodeRecord<UserRecord>(value)
+    const { name, create_ms, sign = 'both', console } = decodeRecord<UserRecord>(value)
     const grants = view
       .scan({ ...grantsOf(id), limit: Infinity })
       .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
-    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, grants }
+    const may = console === undefined ? {} : { console }
+    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, ...may, grants }
   })
 }
 

@@ -43,7 +43,7 @@ export const serve_flags: readonly Flag[] = [
   {
     name: 'operator',
     value: 'HOST:PORT',
-    says: 'where to tell the operator health, metrics and changes (default off)',
+    says: 'where to serve the operator’s page, health, metrics and changes (default off)',
   },
   {
     name: 'operator-tls',
@@ -54,6 +54,11 @@ export const serve_flags: readonly Flag[] = [
     name: 'operator-token-file',
     value: 'FILE',
     says: 'the token that the operator’s listener asks for (else CONVEYOR_OPERATOR_TOKEN)',
+  },
+  { name: 'operator-read-only', says: 'who signs in to the operator’s page may only look' },
+  {
+    name: 'console-plain-http',
+    says: 'the operator’s page beyond loopback without TLS, where a proxy before it has that',
   },
   { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
   { name: 'grpc-strict', says: 'refuse certificates without a binding' },

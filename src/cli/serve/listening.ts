@@ -14,9 +14,19 @@ export async function printNode(
   node: { readonly node: string; readonly address: string },
   servers: Omit<RunningServers, 'drain'>,
 ): Promise<void> {
-  const { http = null, http_sync = null, grpc = null, operator = null } = servers
+  const { http = null, http_sync = null, grpc = null, operator = null, page = null } = servers
   const db = dbOf(given)
-  const line = { event: 'listening', http, http_sync, grpc, operator, db, pid: io.pid, ...node }
+  const line = {
+    event: 'listening',
+    http,
+    http_sync,
+    grpc,
+    operator,
+    page,
+    db,
+    pid: io.pid,
+    ...node,
+  }
   const text = `${servedText(servers)}db    ${db}\nnode  ${node.node}\n`
   await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
 }
@@ -37,12 +47,13 @@ export async function printListening(
   servers: RunningServers,
   tls: string | undefined,
 ): Promise<void> {
-  const { http, http_sync, operator, grpc } = servers
+  const { http, http_sync, operator, page, grpc } = servers
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
   const grpc_lines =
     demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
       ? await demoCalls(engine, grpc, tls)
       : ''
+  const link = demo === undefined || page === undefined ? undefined : servers.link?.()
   if (isOn(given, 'json')) {
     const line = {
       event: 'listening',
@@ -50,23 +61,31 @@ export async function printListening(
       http_sync: http_sync ?? null,
       grpc: grpc ?? null,
       operator: operator ?? null,
+      page: page ?? null,
       db: engine.path,
       pid: io.pid,
-      ...(demo === undefined ? {} : { demo: demoJson(demo) }),
+      ...(demo === undefined ? {} : { demo: { ...demoJson(demo), ...(link && { link }) } }),
     }
     await print(io.stdout, `${JSON.stringify(line)}\n`)
     return
   }
-  await print(io.stdout, `${servedText(servers)}db    ${engine.path}\n`)
+  await print(io.stdout, `${servedText({ ...servers, page: link ?? page })}db    ${engine.path}\n`)
   if (demo === undefined) return
-  const text = withProgram(withFile(demoText(demo, http ?? ''), given), io.program)
+  const says = (link === undefined ? '' : link_text) + demoText(demo, http ?? '')
+  const text = withProgram(withFile(says, given), io.program)
   await print(io.stdout, text + grpc_lines)
 }
 
-function servedText({ http, http_sync, grpc, operator }: Omit<RunningServers, 'drain'>): string {
+const link_text =
+  'The page opens by this address once, within ten minutes; for another:\n' +
+  '`npx conveyor console link`\n'
+
+function servedText(servers: Omit<RunningServers, 'drain'>): string {
+  const { http, http_sync, grpc, operator, page } = servers
   const sync_line = http_sync === undefined ? '' : `sync  ${http_sync}\n`
   const operator_line = operator === undefined ? '' : `operator  ${operator}\n`
-  return `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}`
+  const page_line = page === undefined ? '' : `page  ${page}\n`
+  return `http  ${http ?? 'off'}\n${sync_line}grpc  ${grpc ?? 'off'}\n${operator_line}${page_line}`
 }
 
 /** Binds the demo's certificate and answers the line to paste; empty without that certificate. */

@@ -98,11 +98,12 @@ export async function serveNode(
   // A standby that cannot serve is to say so at once, and not when it is needed.
   const tls = text(given, 'tls')
   if (wanted.grpc !== undefined && tls !== undefined) await checkCertificates(tls)
-  const operator = await openOperator(log, wanted, { tell, limits })
+  const urls = urlsOf(wanted)
+  const operator = await openOperator(log, wanted, { tell, limits }, urls)
   const told = tellRoles(given, io, log)
   try {
-    const urls = urlsOf(wanted)
-    await printNode(given, io, { node: log.node, address }, { ...urls, operator: operator?.url })
+    const { url, page, link } = operator ?? {}
+    await printNode(given, io, { node: log.node, address }, { ...urls, operator: url, page, link })
     let is_stopped = false
     void stop.reason.then(() => {
       is_stopped = true
@@ -175,10 +176,14 @@ async function openOperator(
   log: PostgresLog,
   { operator }: WantedServers,
   source: { readonly tell: Tell; readonly limits: Limits },
+  { http, grpc }: ReturnType<typeof urlsOf>,
 ) {
   if (operator === undefined) return undefined
+  const servers = { ...(http && { http }), ...(grpc && { grpc }) }
   const { serveNodeOperator } = await import('../../server/operator/server.ts')
-  return listen('operator', operator, () => serveNodeOperator(log, source, operator))
+  return listen('operator', operator, () =>
+    serveNodeOperator(log, source, { ...operator, servers }),
+  )
 }
 
 /** Prints each change of role; that to the owner once it answers as such, by `print`. */

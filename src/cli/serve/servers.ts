@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { missingOf, serverFiles } from '../../certs/folder.ts'
 import type { Engine } from '../../engine/api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
-import type { OperatorOptions } from '../../server/operator/server.ts'
+import type { OperatorOptions, OperatorServer } from '../../server/operator/server.ts'
 import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
@@ -18,10 +18,12 @@ export interface ListenAddress {
 
 type HttpAddress = ListenAddress & Pick<HttpOptions, 'fd' | 'base' | 'public_url' | 'sync'>
 
+type OperatorFlags = Pick<OperatorOptions, 'tls' | 'token' | 'read_only' | 'console_plain_http'>
+
 export interface WantedServers {
   readonly http?: HttpAddress
   readonly http_sync?: HttpAddress
-  readonly operator?: ListenAddress & Pick<OperatorOptions, 'tls' | 'token'>
+  readonly operator?: ListenAddress & OperatorFlags
   readonly grpc?: ListenAddress & { readonly strict: boolean; readonly reflection: boolean }
 }
 
@@ -32,7 +34,9 @@ export function wantedServers(given: Given): WantedServers {
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
   const operator_default = isOn(given, 'demo') ? '127.0.0.1:8081' : 'off'
   const operator = listenAddressOf('operator', text(given, 'operator') ?? operator_default)
-  const guard = ['operator-tls', 'operator-token-file'].find((name) => text(given, name))
+  const guard =
+    ['operator-tls', 'operator-token-file'].find((name) => text(given, name)) ??
+    ['operator-read-only', 'console-plain-http'].find((name) => isOn(given, name))
   if (operator === undefined && guard !== undefined) {
     throw usageError(`--${guard} is for --operator HOST:PORT`)
   }
@@ -63,14 +67,16 @@ export function wantedServers(given: Given): WantedServers {
   }
 }
 
-/** What protects the operator's listener. A token is never an argument. */
-function guardsOf(given: Given): Pick<OperatorOptions, 'tls' | 'token'> {
+/** What protects the operator's listener and its page. A token is never an argument. */
+function guardsOf(given: Given): OperatorFlags {
   const folder = text(given, 'operator-tls')
   const file = text(given, 'operator-token-file')
   const token = file === undefined ? given.env.CONVEYOR_OPERATOR_TOKEN : tokenIn(file)
   return {
     ...(folder === undefined ? {} : { tls: { folder } }),
     ...(token === undefined || token === '' ? {} : { token }),
+    read_only: isOn(given, 'operator-read-only'),
+    console_plain_http: isOn(given, 'console-plain-http'),
   }
 }
 
@@ -109,6 +115,9 @@ export interface RunningServers {
   readonly http: string | undefined
   readonly http_sync: string | undefined
   readonly operator: string | undefined
+  /** The operator's page, and what makes a one-time link to it. */
+  readonly page: string | undefined
+  readonly link: OperatorServer['link'] | undefined
   /** HOST:PORT. */
   readonly grpc: string | undefined
   /** Drains all, each within the engine's `drain_ms_max` from now. */
@@ -139,20 +148,24 @@ export async function startServers(
     started.push(server)
     return server
   }
+  /** Told to the page; each stands in it once it listens. */
+  const served: { http?: string; grpc?: string } = {}
   const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, limits })
   try {
     const http = await start('http', wanted.http, openHttp)
     const http_sync = await start('http-sync', wanted.http_sync, openHttp)
     const operator = await start('operator', wanted.operator, async (place) => {
       const { serveOperator } = await import('../../server/operator/server.ts')
-      return serveOperator(engine, place)
+      return serveOperator(engine, { ...place, servers: served })
     })
     const grpc = await start('grpc', wanted.grpc, async (place) => {
       const { serveGrpc } = await import('../../server/grpc/server.ts')
       return serveGrpc(engine, { ...place, limits, tls: { folder: tls as string } })
     })
+    if (http !== undefined) served.http = http.url
+    if (grpc !== undefined) served.grpc = grpc.address
     const urls = { http: http?.url, http_sync: http_sync?.url, operator: operator?.url }
-    return { ...urls, grpc: grpc?.address, drain }
+    return { ...urls, page: operator?.page, link: operator?.link, grpc: grpc?.address, drain }
   } catch (error) {
     await drain()
     throw error

@@ -3,7 +3,7 @@
  * is printed once and never read from the command line.
  */
 
-import type { Sign } from '../../engine/user-api.ts'
+import { console_rights, type Sign } from '../../engine/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
@@ -57,22 +57,24 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
       return printList(io, isOn(given, 'json'), users, {
-        jsonOf: ({ id, name, create_time_ms, secrets, sign, grants }) =>
+        jsonOf: ({ id, name, create_time_ms, secrets, sign, console, grants }) =>
           jsonOf({
             id: idJson(id),
             name: JSON.stringify(name),
             create_time_ms: String(create_time_ms),
             secrets: String(secrets),
             sign: JSON.stringify(sign),
+            ...(console && { console: JSON.stringify(console) }),
             grants: JSON.stringify(grants),
           }),
-        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PROCESSES'],
-        cellsOf: ({ id, name, create_time_ms, secrets, sign, grants }) => [
+        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
+        cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
           id,
           name,
           timeText(create_time_ms),
           String(secrets),
           sign,
+          console,
           grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
         ],
       })
@@ -109,6 +111,21 @@ export const userVerbs: readonly Verb[] = [
       const sign = oneOf('HOW', word(given, 1), signs) as Sign
       await withAdmin(given, io, (admin) => admin.call('user.sign', { id, sign }))
       const json = jsonOf({ id: idJson(id), sign: JSON.stringify(sign) })
+      return printDone(io, isOn(given, 'json'), json)
+    },
+  },
+  {
+    name: 'user console',
+    words: [{ name: 'ID' }, { name: 'RIGHT' }],
+    flags,
+    says: 'say what a user may on the operator’s page: look, operate, administer or off',
+    notes: ['A new user may not sign in there. It holds from the next request on.'],
+    async run(given, io) {
+      const id = word(given, 0)
+      const right = oneOf('RIGHT', word(given, 1), [...console_rights, 'off'] as const)
+      const args = right === undefined || right === 'off' ? { id } : { id, right }
+      await withAdmin(given, io, (admin) => admin.call('user.console', args))
+      const json = jsonOf({ id: idJson(id), console: JSON.stringify(args.right ?? null) })
       return printDone(io, isOn(given, 'json'), json)
     },
   },

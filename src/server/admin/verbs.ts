@@ -3,11 +3,13 @@
  * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
  * calls in this process and calls over the socket. Refusals are the engine's.
  */
+
+import { fault } from '../../core/faults.ts'
 import type { Engine } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/process-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
-import type { Sign } from '../../engine/user-api.ts'
+import type { ConsoleRight, Sign } from '../../engine/user-api.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
 import { applyTasks, cancelTask, moveTask, retryTask, showTask } from './task-verbs.ts'
@@ -45,6 +47,8 @@ export const adminVerbs = {
     engine.users.rotate(args.id, args.grace_ms === undefined ? {} : { grace_ms: args.grace_ms }),
   'user.sign': (engine: Engine, args: ById & { readonly sign: Sign }) =>
     done(engine.users.sign(args.id, args.sign)),
+  'user.console': (engine: Engine, args: ById & { readonly right?: ConsoleRight }) =>
+    done(engine.users.console(args.id, args.right)),
   'user.remove': (engine: Engine, args: ById) => done(engine.users.remove(args.id)),
   'user.rekey': (engine: Engine, args: Parameters<Engine['users']['rekey']>[0]) =>
     engine.users.rekey(args),
@@ -88,6 +92,8 @@ export const adminVerbs = {
   'task.bulk': startBulk,
   'task.resumeBulk': resumeBulk,
   'task.bulkJobs': (engine: Engine, _args: object) => engine.tasks.bulkJobs(),
+
+  'console.link': consoleLinks,
 
   'schedule.put': putSchedule,
   'schedule.list': (engine: Engine, _args: object) => engine.schedules.list(),
@@ -137,4 +143,13 @@ export async function runVerb(engine: Engine, verb: AdminVerb, args: unknown): P
 async function done(work: Promise<void>): Promise<null> {
   await work
   return null
+}
+
+/** A one-time link to each of the operator's pages that the process of this engine serves. */
+async function consoleLinks(engine: Engine, { right }: { readonly right: ConsoleRight }) {
+  const links = [...servedEngine(engine).consoles].map((link) => link(right))
+  if (links.length > 0) return { links }
+  const text =
+    "no operator's page is served of this file: `npx conveyor serve --operator HOST:PORT`"
+  throw fault('not_possible', text)
 }

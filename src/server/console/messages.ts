@@ -13,13 +13,14 @@ import type { ImportResult } from '../../engine/import-api.ts'
 import type { BulkAction, BulkJob } from '../../engine/search/bulk-api.ts'
 import type { TaskPage } from '../../engine/search/search-api.ts'
 import type { ActionResult } from '../../engine/task-api.ts'
+import { type ConsoleRight, console_rights } from '../../engine/user-api.ts'
 import type { Overview, ProcessCounts, ProcessRow } from '../../overview/messages.ts'
 import type { SentFilter, SentQuery } from '../admin/search-verbs.ts'
 import type { TaskView } from '../admin/task-verbs.ts'
 
 /** Each may all that stands before it. */
-export const rights = ['look', 'operate', 'administer'] as const
-export type Right = (typeof rights)[number]
+export const rights = console_rights
+export type Right = ConsoleRight
 
 export const token_header = 'x-conveyor-token'
 

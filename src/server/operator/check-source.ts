@@ -3,7 +3,7 @@
  * open. A page of another site can make the browser send requests: across origins (the browser says
  * so), or to a loopback address by a name of its own that it resolves to 127.0.0.1 (the Host shows
  * the name). The second does not matter where requests need a token or a certificate, which such a
- * page does not have.
+ * page does not have. The operator's page has a check of its own for the first.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isLoopback } from '../../core/host.ts'
@@ -11,16 +11,15 @@ import { httpFault } from '../http/fault-response.ts'
 
 const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
 
-/**
- * Throws the refusal of a request of another origin, or one whose Host is no loopback address where
- * whoever reaches the listener is answered.
- */
-export function checkSource(headers: IncomingHttpHeaders, is_open: boolean): void {
-  const { host = '', origin } = headers
+/** Throws the refusal of a Host that is no loopback address. */
+export function checkHost({ host = '' }: IncomingHttpHeaders): void {
   const [, six, name = ''] = host_header.exec(host) ?? []
-  if (is_open && !isLoopback(six ?? name)) {
-    throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
-  }
+  if (isLoopback(six ?? name)) return
+  throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
+}
+
+/** Throws the refusal of a request of a web page. */
+export function checkSource({ origin, ...headers }: IncomingHttpHeaders): void {
   const site = headers['sec-fetch-site'] ?? 'none'
   if (origin !== undefined || (site !== 'none' && site !== 'same-origin')) {
     throw refusal('requests of web pages of another origin are refused')

@@ -10,6 +10,7 @@ import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { MetricsText } from '../../metrics/metrics-text.ts'
+import type { ConsolePage } from '../console/console.ts'
 import { httpFault } from '../http/fault-response.ts'
 import type { Access } from './access.ts'
 
@@ -32,6 +33,7 @@ export interface OperatorContext {
   metrics: MetricsText
   readonly limits: Limits
   readonly access: Access
+  readonly page: ConsolePage
   /** Ends the feeds that are being read. */
   readonly feeds: Set<AbortController>
   readonly onBug: (bug: unknown) => void

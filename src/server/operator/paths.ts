@@ -6,6 +6,7 @@ import { serveChanges } from './changes.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { serveHealth, serveReady } from './health.ts'
 import { serveMetrics } from './metrics.ts'
+import { answer_headers } from './reply.ts'
 
 interface OperatorPath {
   readonly path: string
@@ -16,8 +17,13 @@ interface OperatorPath {
 }
 
 export const paths: readonly OperatorPath[] = [
+  { path: '/', is_for_all: true, serve: toPage },
   { path: '/healthz', is_for_all: true, serve: serveHealth },
   { path: '/readyz', is_for_all: true, serve: serveReady },
   { path: '/metrics', serve: serveMetrics },
   { path: '/changes', serve: serveChanges },
 ]
+
+function toPage({ response }: OperatorExchange): void {
+  response.writeHead(302, { ...answer_headers, Location: '/console/' }).end()
+}

@@ -8,10 +8,11 @@ import type { Socket } from 'node:net'
 import type { Fault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
+import { refusalOf } from '../http/refusal.ts'
 import { clientErrorFault } from '../http/server-events.ts'
 import { whenOver } from '../http/underway.ts'
 import type { Observers } from './exchange.ts'
-import { answer_headers, refusalOf } from './reply.ts'
+import { answer_headers } from './reply.ts'
 
 /** Requests of one connection that wait for their answers to be read; each holds some kilobytes. */
 export const open_requests_max = 32

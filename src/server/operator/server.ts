@@ -9,12 +9,17 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { systemChance, systemClock } from '../../core/clock.ts'
 import { newCounters } from '../../core/counters.ts'
 import { bugTeller, type Tell } from '../../core/events.ts'
+import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { type ServedEngine, servedEngine } from '../../engine/served-engine.ts'
+import { newConsole } from '../console/console.ts'
+import type { Right } from '../console/messages.ts'
+import type { ConsoleOptions } from '../console/source.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
 import { newUnderway, whenOver } from '../http/underway.ts'
@@ -22,8 +27,8 @@ import { newCertificateReader } from '../tls/client-certificates.ts'
 import { refuseHandshakes } from '../tls/handshakes.ts'
 import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
 import { type Access, certificateAccess, open_access, tokenAccess } from './access.ts'
-import { checkSource } from './check-source.ts'
-import type { NodeView, Observers, OperatorContext } from './exchange.ts'
+import { checkHost, checkSource } from './check-source.ts'
+import { type NodeView, type Observers, type OperatorContext, openEngineOf } from './exchange.ts'
 import { paths } from './paths.ts'
 import { refuseConnections } from './refused-connections.ts'
 import { refuse } from './reply.ts'
@@ -45,6 +50,12 @@ export interface OperatorOptions {
    * What callers send as `Authorization: Bearer …`, for all but health: 16 to 1,024 characters.
    */
   readonly token?: string
+  /** No session of the page may do more than look. */
+  readonly read_only?: boolean
+  /** Serves the page without TLS beyond loopback addresses too, which need `token` as well then. */
+  readonly console_plain_http?: boolean
+  /** Where callers reach the other servers of the engine, for the commands that the page shows. */
+  readonly servers?: ConsoleOptions['servers']
   /** Bounds of the listener's own connections, heads and readers. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
@@ -55,6 +66,10 @@ export interface OperatorServer {
   /** Such as `http://127.0.0.1:8081`, or with `https` over TLS. */
   readonly url: string
   readonly address: AddressInfo
+  /** The address of the page; undefined where this listener does not serve it. */
+  readonly page: string | undefined
+  /** The address of the page that signs in once, within ten minutes. */
+  link(right?: Right): string
   /** Ends all feeds and connections; resolves when the port is free. The engine stays open. */
   drain(): Promise<void>
 }
@@ -133,11 +148,38 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     throw notLoopback(`${host}, which is ${address.address},`)
   }
   const { engine } = source
+  const url = `http${tls === undefined ? '' : 's'}://${hostAndPort(host, address.port)}`
+  const feeds = new Set<AbortController>()
+  const is_page_plain = tls === undefined && !isLoopback(address.address)
+  const barred = is_page_plain && options.console_plain_http !== true ? page_needs_tls : undefined
+  const page = newConsole(
+    {
+      engine: () => running.engine ?? running.reader ?? openEngineOf(running),
+      ...{ ...observers, limits, onBug, readers: feeds },
+      ...{ clock: systemClock, chance: systemChance },
+      isDraining: () => running.draining,
+      barred: () => barred,
+    },
+    {
+      right_max: options.read_only === true ? 'look' : 'administer',
+      servers: options.servers ?? {},
+    },
+  )
   const running: OperatorContext = {
     ...{ engine, node, observers, metrics: newMetricsText(engine, node), limits, access, onBug },
-    ...{ reader: undefined, feeds: new Set(), draining: false },
+    ...{ reader: undefined, feeds, draining: false, page },
   }
   context = running
+  const page_url = url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost')
+  const link = (right?: Right): string => {
+    if (barred !== undefined) throw fault('not_possible', barred)
+    return page_url + page.link(right)
+  }
+  const watchEngine = (): void => {
+    page.refresh()
+    running.engine?.consoles.add(link)
+  }
+  watchEngine()
   let newest_tls = tls
   const watch = (): (() => void) => {
     if (files === undefined || newest_tls === undefined) return () => {}
@@ -161,16 +203,20 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     server.closeAllConnections()
     await closed
     running.metrics.close()
+    running.engine?.consoles.delete(link)
+    page.close()
   }
 
-  const url = `http${tls === undefined ? '' : 's'}://${hostAndPort(host, address.port)}`
   observers.tell('listening', { server: 'operator', url })
   let drained: Promise<void> | undefined
   return {
     url,
     address,
+    page: barred === undefined ? `${page_url}/console/` : undefined,
+    link,
     use(opened) {
       if (running.engine === opened) return
+      running.engine?.consoles.delete(link)
       running.engine = opened && servedEngine(opened)
       for (const feed of running.feeds) feed.abort()
       running.metrics.close()
@@ -178,9 +224,11 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
       // Until when its certificate is valid is told by the counters of the engine.
       unwatchTls()
       unwatchTls = watch()
+      watchEngine()
     },
     read(reader) {
       running.reader = reader && servedEngine(reader)
+      watchEngine()
     },
     drain() {
       drained ??= drain()
@@ -188,6 +236,10 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     },
   }
 }
+
+const page_needs_tls =
+  "beyond loopback addresses the operator's page needs TLS (--operator-tls), or " +
+  '--console-plain-http where a proxy before it has TLS'
 
 function notLoopback(host: string): RangeError {
   return new RangeError(
@@ -233,7 +285,9 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    checkSource(request.headers, context.access.is_open)
+    if (context.access.is_open) checkHost(request.headers)
+    if (context.page.handle(request, response)) return
+    checkSource(request.headers)
     // Nothing is resolved: a proxy may let some paths through by how they begin.
     const [path, query = ''] = (request.url as string).split(/\?(.*)/s)
     const row = paths.find((one) => one.path === path)

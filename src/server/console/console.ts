@@ -1,0 +1,244 @@
+/**
+ * Serves the operator's page below its base: the page and its files to everybody, calls and live
+ * views to who has a session with the right for them. Each request is counted once, each refusal
+ * told once, and each act is a line of the log, whether it was done or refused.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { codeOf, fault, isFault } from '../../core/faults.ts'
+import { tellRefused } from '../../core/refusals.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
+import { newOverviews, type Overviews } from '../../overview/overview.ts'
+import { httpFault } from '../http/fault-response.ts'
+import { refusalOf, replyJson } from '../http/refusal.ts'
+import { newBodyReader } from './body.ts'
+import { type Acted, type CallContext, input_bytes_max } from './calls/call.ts'
+import { calls, type TableCall } from './calls.ts'
+import { checkOrigin } from './check-origin.ts'
+import { newDoor } from './door.ts'
+import { type Frames, serveStream, session_streams_max, viewOf } from './live.ts'
+import { type Right, rights, type View } from './messages.ts'
+import { console_headers, newPageFiles, pageText } from './page-files.ts'
+import type { OpenSession } from './sessions.ts'
+import type { ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts'
+
+const sign_in_bytes_max = 4_096
+/** Of all that are read at once: two imports. */
+const bodies_bytes_max = 96 * 1024 * 1024
+
+/** A row of the table, whichever it is. */
+interface Row {
+  readonly right: Right
+  readonly input_bytes_max?: number
+  acts?(input: unknown, output?: unknown): Acted | undefined
+  run(context: CallContext, input: unknown): Promise<unknown>
+}
+
+export interface ConsolePage {
+  /** False, with nothing touched, for a path that is not below the base. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean
+  /** The path of a one-time link, such as `/console/#link=…`. */
+  link(right?: Right): string
+  /** Watches the engine of now in place of the one before. */
+  refresh(): void
+  /** Ends all sessions and live views. */
+  close(): void
+}
+
+/** Throws a RangeError for a base that is no path. */
+export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}): ConsolePage {
+  const { base = '/console' } = options
+  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(base)) {
+    throw new RangeError(`base: a path such as /console, not ${base}`)
+  }
+  const { limits, readers, counters, tell } = source
+  const door = newDoor(source, base, options)
+  const files = newPageFiles()
+  const text = pageText(base)
+  const readBody = newBodyReader(bodies_bytes_max)
+  const streams = new WeakMap<OpenSession, number>()
+  let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
+
+  /** What calls are given of the engine of now; throws where there is none. */
+  function partsNow(): Omit<CallContext, 'by'> {
+    const engine = source.engine()
+    if (watched?.engine !== engine) {
+      watched?.overviews.close()
+      watched = { engine, overviews: newOverviews(engine) }
+    }
+    return watched
+  }
+
+  function refresh(): void {
+    try {
+      partsNow()
+    } catch (error) {
+      if (!isFault(error)) throw error
+      watched?.overviews.close()
+      watched = undefined
+    }
+  }
+
+  async function serve(exchange: ConsoleExchange): Promise<void> {
+    const { request, response, path } = exchange
+    const why = source.barred()
+    if (why !== undefined) throw httpFault('bad_request', why, { status: 403 })
+    const is_call = path.startsWith('/api/')
+    const is_page = !is_call && path !== '/session' && path !== '/live' && !files.has(path.slice(1))
+    checkOrigin(request.headers, is_page)
+    if (source.isDraining()) throw httpFault('shutting_down')
+    const methods = is_call ? ['POST'] : ['GET', 'HEAD']
+    if (!methods.includes(request.method ?? '')) {
+      const allow = methods.join(', ')
+      throw httpFault('method_not_allowed', `only ${allow}`, { allow })
+    }
+    if (is_call) return serveCall(exchange, path.slice('/api/'.length))
+    if (path === '/session') return reply(response, 200, await door.session(exchange))
+    if (path === '/live') return serveLive(exchange)
+    if (!is_page) return files.send(path.slice(1), request, response)
+    if (path === '')
+      return void response.writeHead(302, { ...console_headers, Location: `${base}/` }).end()
+    response.writeHead(200, {
+      ...{ ...console_headers, 'Content-Type': 'text/html; charset=utf-8' },
+      'Content-Length': Buffer.byteLength(text),
+    })
+    response.end(request.method === 'HEAD' ? undefined : text)
+  }
+
+  async function serveCall(exchange: ConsoleExchange, name: string): Promise<void> {
+    const { request, response } = exchange
+    if (name === 'sign_in') {
+      const input = await readBody(request, sign_in_bytes_max)
+      return reply(response, 200, door.signIn(exchange, input))
+    }
+    const row = Object.hasOwn(calls, name) ? (calls[name as TableCall] as Row) : undefined
+    if (row === undefined && name !== 'sign_out') throw httpFault('not_found', 'no such call')
+    // A page that asks again and again by itself keeps no session alive.
+    const session = await door.find(exchange, name !== 'frame')
+    door.checkToken(exchange, session)
+    if (row === undefined) {
+      door.signOut(exchange, session)
+      return reply(response, 200, {})
+    }
+    const output = await runCall(exchange, { session, name, row })
+    reply(response, 200, output)
+  }
+
+  async function runCall(
+    exchange: ConsoleExchange,
+    { session, name, row }: { session: OpenSession; name: string; row: Row },
+  ): Promise<unknown> {
+    const { name: by } = session
+    let acted: Acted | undefined = {}
+    let code: string = 'ok'
+    try {
+      checkRight(door.rightOf(session), row.right)
+      const input = await readBody(exchange.request, row.input_bytes_max ?? input_bytes_max)
+      acted = row.acts?.(input)
+      const output = await row.run({ ...partsNow(), by }, input)
+      acted = row.acts?.(input, output)
+      return output
+    } catch (error) {
+      code = codeOf(error)
+      throw error
+    } finally {
+      if (row.acts !== undefined && acted !== undefined) {
+        exchange.is_told = true
+        tell('console_acted', { act: name, by, code, ...acted })
+      }
+    }
+  }
+
+  async function serveLive(exchange: ConsoleExchange): Promise<void> {
+    const { request, response } = exchange
+    const session = await door.find(exchange, true)
+    checkRight(door.rightOf(session), 'look')
+    const view = viewOf(exchange.query, limits)
+    const count = streams.get(session) ?? 0
+    if (count >= session_streams_max) {
+      throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
+    }
+    const frames = framesOf(view, { ...partsNow(), by: session.name })
+    streams.set(session, count + 1)
+    try {
+      await serveStream({
+        ...{ request, response, frames, limits, readers, clock: source.clock },
+        ...{ ended: session.signal, goesOn: () => door.goesOn(session) },
+      })
+    } finally {
+      streams.set(session, (streams.get(session) ?? 1) - 1)
+    }
+  }
+
+  function refuse({ request, response, is_told, user }: ConsoleExchange, thrown: unknown): void {
+    if (!isFault(thrown)) source.onBug(thrown)
+    const { code, status, headers, value } = refusalOf(thrown)
+    const address = request.socket.remoteAddress
+    if (is_told) counters.countRequest('operator', code)
+    else tellRefused({ counters, tell }, { server: 'operator', code, address, user })
+    // It has begun: the reader must not take it for complete.
+    if (response.headersSent) return void response.destroy()
+    const is_read = request.complete && !source.isDraining()
+    if (!is_read) request.resume()
+    const { mistakes } = thrown as { mistakes?: readonly unknown[] }
+    const told = mistakes === undefined ? value : { ...value, mistakes: mistakes.map(mistakeOf) }
+    reply(response, status, told, is_read ? headers : { ...headers, Connection: 'close' })
+  }
+
+  return {
+    handle(request, response) {
+      const { url = '', originalUrl = url } = request as IncomingMessage & { originalUrl?: string }
+      // Nothing is resolved: a proxy may let some paths through by how they begin.
+      const [path = '', query = ''] = originalUrl.split(/\?(.*)/s)
+      if (path !== base && !path.startsWith(`${base}/`)) return false
+      const exchange: ConsoleExchange = {
+        ...{ request, response, is_told: false, path: path.slice(base.length) },
+        query: new URLSearchParams(query),
+      }
+      serve(exchange).then(
+        () => counters.countRequest('operator', 'ok'),
+        (error: unknown) => refuse(exchange, error),
+      )
+      return true
+    },
+    link: (right = 'administer') => `${base}/#link=${door.link(right)}`,
+    refresh,
+    close() {
+      door.close()
+      watched?.overviews.close()
+      watched = undefined
+    },
+  }
+}
+
+function reply(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  replyJson(response, status, value, { ...console_headers, ...headers })
+}
+
+function checkRight(has: Right | undefined, needs: Right): void {
+  if (has !== undefined && rights.indexOf(has) >= rights.indexOf(needs)) return
+  throw fault('access_denied', `this needs the right ${needs}; the session has ${has ?? 'none'}`)
+}
+
+function mistakeOf(mistake: unknown): unknown {
+  return typeof mistake === 'string' ? { text: mistake } : mistake
+}
+
+function framesOf(view: View, context: CallContext): Frames {
+  const { overviews } = context
+  if (view.view === 'overview') {
+    const watch = overviews.watch()
+    return {
+      mark: overviews.mark,
+      next: async () => ({ view: 'overview', overview: await watch.next() }),
+      close: watch.close,
+    }
+  }
+  const { frame } = calls
+  if (frame === undefined) throw httpFault('not_found', 'no such view')
+  return { mark: overviews.mark, next: () => frame.run(context, view), close() {} }
+}

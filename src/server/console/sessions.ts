@@ -1,0 +1,133 @@
+/**
+ * Who is signed in to the operator's page, and the one-time links by which one may. All of it is in
+ * memory; of the id in a cookie and of the token in a link only the digest is kept. A session that
+ * has ended is found no more, whoever has its id.
+ */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Chance, Clock } from '../../core/clock.ts'
+import type { Right } from './messages.ts'
+
+export const sessions_max = 100
+export const session_ms_max = 12 * 3_600_000
+export const idle_ms_max = 3_600_000
+export const links_max = 100
+export const link_ms_max = 600_000
+
+const secret_bytes = 32
+
+/** Who has signed in. */
+export interface Who {
+  /** In the log. */
+  readonly name: string
+  /** What he may now; undefined once he may nothing any more. */
+  right(): Right | undefined
+}
+
+export interface OpenSession extends Who {
+  /** Every call that may change something sends it. */
+  readonly token: string
+  /** Aborted at its end. */
+  readonly signal: AbortSignal
+}
+
+export interface Sessions {
+  /** The token of a link that signs in once, within `link_ms_max`. */
+  link(right: Right): string
+  /** What the link gives, which it gives once. */
+  takeLink(token: string): Right | undefined
+  /** The id is for the cookie. Where there are `sessions_max`, the one unused for longest ends. */
+  begin(who: Who): { readonly id: string; readonly session: OpenSession }
+  /** The session of a cookie. `is_use`: it is kept for `idle_ms_max` from now. */
+  find(id: string, is_use: boolean): OpenSession | undefined
+  /** Whether it goes on; one whose time is over ends. */
+  goesOn(session: OpenSession): boolean
+  end(session: OpenSession): void
+  /** Ends all. */
+  close(): void
+}
+
+interface Kept extends OpenSession {
+  readonly digest: string
+  readonly ends_ms: number
+  readonly abort: AbortController
+  used_ms: number
+}
+
+export function newSessions({ clock, chance }: { clock: Clock; chance: Chance }): Sessions {
+  /** By digest, the one unused for longest first. */
+  const sessions = new Map<string, Kept>()
+  /** By digest, the oldest first. */
+  const links = new Map<string, { readonly right: Right; readonly until_ms: number }>()
+  const newSecret = (): string => chance.bytes(secret_bytes).toString('base64url')
+
+  function end({ digest, abort }: Kept): void {
+    sessions.delete(digest)
+    abort.abort()
+  }
+
+  function goesOn(one: Kept): boolean {
+    const now_ms = clock.now_ms()
+    const is_over = now_ms >= one.ends_ms || now_ms >= one.used_ms + idle_ms_max
+    if (!one.signal.aborted && (is_over || one.right() === undefined)) end(one)
+    return !one.signal.aborted
+  }
+
+  return {
+    link(right) {
+      const token = newSecret()
+      links.set(digestOf(token), { right, until_ms: clock.now_ms() + link_ms_max })
+      dropFirst(links, links_max)
+      return token
+    },
+    takeLink(token) {
+      const digest = digestOf(token)
+      const link = links.get(digest)
+      links.delete(digest)
+      return link !== undefined && clock.now_ms() < link.until_ms ? link.right : undefined
+    },
+    begin({ name, right }) {
+      const id = newSecret()
+      const abort = new AbortController()
+      const now_ms = clock.now_ms()
+      const session: Kept = {
+        ...{ name, right, token: newSecret(), signal: abort.signal, abort },
+        ...{ digest: digestOf(id), ends_ms: now_ms + session_ms_max, used_ms: now_ms },
+      }
+      sessions.set(session.digest, session)
+      for (const one of dropFirst(sessions, sessions_max)) end(one)
+      return { id, session }
+    },
+    find(id, is_use) {
+      const session = sessions.get(digestOf(id))
+      if (session === undefined || !goesOn(session)) return undefined
+      if (is_use) {
+        session.used_ms = clock.now_ms()
+        sessions.delete(session.digest)
+        sessions.set(session.digest, session)
+      }
+      return session
+    },
+    goesOn: (session) => goesOn(session as Kept),
+    end: (session) => end(session as Kept),
+    close() {
+      for (const session of [...sessions.values()]) end(session)
+      links.clear()
+    },
+  }
+}
+
+/** Whether two secrets are the same, in a time that says nothing of how they differ. */
+export function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)))
+}
+
+function digestOf(secret: string): string {
+  return hash('sha256', secret)
+}
+
+/** Removes the first entries over `count_max`. */
+function dropFirst<T>(map: Map<string, T>, count_max: number): T[] {
+  const dropped = [...map].slice(0, Math.max(0, map.size - count_max))
+  for (const [key] of dropped) map.delete(key)
+  return dropped.map(([, value]) => value)
+}
