@@ -4,12 +4,13 @@
  */
 
 import type { Status } from '../../core/model.ts'
+import { newDrawings } from '../../diagram/drawings.ts'
+import { mermaidOf } from '../../diagram/mermaid.ts'
+import { svgOf } from '../../diagram/svg.ts'
 import type { Can } from '../../engine/process-api.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { mermaidOf } from '../diagram/mermaid.ts'
-import { svgOf } from '../diagram/svg.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import { clean, columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
@@ -65,8 +66,12 @@ export const processVerbs: readonly Verb[] = [
       })
       const { definition_text: _long, ...shown } = found
       const page = (): string => withProgram(withFile(pageOf(found, tasks), given), io.program)
-      const textOf = isOn(given, 'svg') ? svgOf : isOn(given, 'mermaid') ? mermaidOf : page
-      return printDone(io, isOn(given, 'json'), JSON.stringify(shown), textOf(found))
+      const shown_as = isOn(given, 'svg')
+        ? svgOf(found, await newDrawings().drawingOf(found))
+        : isOn(given, 'mermaid')
+          ? mermaidOf(found)
+          : page()
+      return printDone(io, isOn(given, 'json'), JSON.stringify(shown), shown_as)
     },
   },
   {

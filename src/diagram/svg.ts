@@ -1,16 +1,14 @@
 /**
  * A process as an SVG file: a box per node, shaped by its kind, with its task count in a badge, and
- * an arrow per edge with the logic that leads along it (solid for go, dashed for errors, dotted for
- * times and counts). The file has no script and no link; definition text enters it escaped.
+ * an arrow per way with when it is taken (solid for go, dashed for errors, dotted for times and
+ * counts). The file has no script and no link; definition text enters it escaped.
  */
-import { type Box, type Drawn, type Picture, type Point, pictureOf } from './graph.ts'
-import { label_chars_max, labelWidth } from './labels.ts'
-import { box_px, layoutOf } from './layout.ts'
-import { type Route, round, routesOf } from './route.ts'
+import type { ProcessDetails } from '../engine/process-api.ts'
+import type { Box, Drawing, Way } from './drawing.ts'
+import { cut, label_chars_max, label_height_px, labelWidth } from './text.ts'
 
 const margin_px = 48
 const head_px = 56
-const { width, height } = box_px
 
 const style = [
   'text{font:13px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1f2933}',
@@ -27,16 +25,17 @@ const style = [
 
 const way_colors = { go: '#829ab1', error: '#d64545', time: '#cb6e17' } as const
 
-export function svgOf(process: Drawn): string {
-  const picture = pictureOf(process)
-  const layout = layoutOf(picture)
-  const routes = routesOf(picture.arrows, layout)
-  const { left, top, right, bottom } = extentOf(layout.boxes, routes)
-  const wide = Math.max(right - left, 360)
-  const tall = bottom - top
-  const size = `width="${wide}" height="${tall}"`
+/** What a picture tells of a process beside its drawing. */
+export type Pictured = Pick<ProcessDetails, 'conv_id' | 'title' | 'status' | 'tasks' | 'nodes'>
+
+export function svgOf(process: Pictured, { boxes, ways, ...drawing }: Drawing): string {
   const { conv_id, title, status, tasks } = process
+  const [left, top] = [-margin_px, -margin_px - head_px]
+  const wide = Math.max(drawing.width + 2 * margin_px, 360)
+  const tall = drawing.height + 2 * margin_px + head_px
+  const size = `width="${wide}" height="${tall}"`
   const about = `process ${conv_id}, ${status}, ${counted(tasks)}`
+  const counts = new Map(process.nodes.map((node) => [node.id, node.tasks]))
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="${left} ${top} ${wide} ${tall}">`,
@@ -46,35 +45,12 @@ export function svgOf(process: Drawn): string {
     `<rect x="${left}" y="${top}" ${size} fill="#fff"/>`,
     `<text class="head" x="${left + 24}" y="${top + 34}">${escaped(title, 80)}</text>`,
     `<text class="sub" x="${left + 24}" y="${top + 52}">${escaped(about, 160)}</text>`,
-    ...waysOf(picture, routes),
-    ...picture.boxes.map((box, at) => boxOf(box, layout.boxes[at] as Point)),
-    ...labelsOf(picture, routes),
+    ...ways.map(wayOf),
+    ...boxes.map((box) => boxOf(box, counts.get(box.node_id) ?? 0)),
+    ...ways.flatMap(labelOf),
     '</svg>',
     '',
   ].join('\n')
-}
-
-function extentOf(
-  boxes: readonly Point[],
-  routes: readonly Route[],
-): { left: number; top: number; right: number; bottom: number } {
-  const extent = { left: 0, top: 0, right: 0, bottom: 0 }
-  const first = boxes[0] ?? { x: 0, y: 0 }
-  Object.assign(extent, { left: first.x, right: first.x, top: first.y, bottom: first.y })
-  const take = ({ x, y }: Point, half_x: number, half_y: number): void => {
-    extent.left = Math.min(extent.left, x - half_x)
-    extent.right = Math.max(extent.right, x + half_x)
-    extent.top = Math.min(extent.top, y - half_y)
-    extent.bottom = Math.max(extent.bottom, y + half_y)
-  }
-  for (const box of boxes) take(box, width / 2, height / 2)
-  for (const { label_at } of routes) take(label_at, 60, 10)
-  return {
-    left: Math.floor(extent.left - margin_px),
-    top: Math.floor(extent.top - margin_px - head_px),
-    right: Math.ceil(extent.right + margin_px),
-    bottom: Math.ceil(extent.bottom + margin_px),
-  }
 }
 
 function headOf([way, color]: readonly [string, string]): string {
@@ -84,48 +60,46 @@ function headOf([way, color]: readonly [string, string]): string {
   return `<marker id="to-${way}" ${frame} ${units}>${tip}</marker>`
 }
 
-function waysOf({ arrows }: Picture, routes: readonly Route[]): string[] {
-  return arrows.map(({ way }, at) => {
-    const { path } = routes[at] as Route
-    return `<path class="way ${way}" d="${path}" marker-end="url(#to-${way})"/>`
-  })
+function wayOf({ kind, points }: Way): string {
+  const path = points.map(({ x, y }) => `${x} ${y}`).join('L')
+  return `<path class="way ${kind}" d="M${path}" marker-end="url(#to-${kind})"/>`
 }
 
-function labelsOf({ arrows }: Picture, routes: readonly Route[]): string[] {
-  return arrows.flatMap(({ label, way }, at) => {
-    if (label === '') return []
-    const { label_at } = routes[at] as Route
-    const { x, y } = label_at
-    const wide = labelWidth(label)
-    const under = rectOf('under', x - wide / 2, y - 8, round(wide), 16, 3)
-    return [under + textAt(`label ${way}`, x, y + 4, label, label_chars_max)]
-  })
+function labelOf({ kind, label, label_at }: Way): string[] {
+  if (label_at === undefined) return []
+  const { x, y } = label_at
+  const wide = labelWidth(label)
+  const tall = label_height_px
+  const under = rectOf('under', x - wide / 2, y - tall / 2, round(wide), tall, 3)
+  const text = textAt(`label ${kind}`, x, y + 4, label, label_chars_max)
+  return [`<g><title>${escaped(label, label.length)}</title>${under}${text}</g>`]
 }
 
-function boxOf({ title, kind, tasks, does }: Box, middle: Point): string {
-  const { x, y } = middle
+function boxOf(box: Box, tasks: number): string {
+  const { title, does } = box
+  const x = box.x + box.width / 2
+  const y = box.y + box.height / 2
   const lines = linesOf(title)
   const rows = lines.length + (does === '' ? 0 : 1)
   const first_y = y + 4.5 - (rows - 1) * 8
   const texts = lines.map((line, at) => textAt('', x, first_y + at * 16, line, line_chars))
   if (does !== '') texts.push(textAt('sub', x, first_y + lines.length * 16, does, 32))
-  const badge = tasks === 0 ? '' : badgeOf(tasks, x + width / 2 - 10, y - height / 2)
-  const name = `<title>${escaped(`${title}: ${counted(tasks)}`, 200)}</title>`
-  return `<g>${name}${shapeOf(kind, middle)}${texts.join('')}${badge}</g>`
+  const badge = tasks === 0 ? '' : badgeOf(tasks, box.x + box.width - 10, box.y)
+  const name = `<title>${escaped(`${title}: ${counted(tasks)}`, 220)}</title>`
+  return `<g>${name}${shapeOf(box)}${texts.join('')}${badge}</g>`
 }
 
 /** A start is a pill, an end a pill with two outlines, an escalation a hexagon. */
-function shapeOf(kind: Box['kind'], { x, y }: Point): string {
-  const [left, top] = [x - width / 2, y - height / 2]
+function shapeOf({ kind, x: left, y: top, width, height }: Box): string {
   if (kind === 'escalation') {
     const [right, bottom] = [left + width, top + height]
     const tips = [
       [left + 18, top],
       [right - 18, top],
-      [right, y],
+      [right, top + height / 2],
       [right - 18, bottom],
       [left + 18, bottom],
-      [left, y],
+      [left, top + height / 2],
     ]
     const points = tips.map(([px = 0, py = 0]) => `${round(px)},${round(py)}`).join(' ')
     return `<polygon class="node escalation" points="${points}"/>`
@@ -184,10 +158,12 @@ const escapes: Readonly<Record<string, string>> = {
 
 /** Text for XML, cut to length, without characters that XML forbids or that change direction. */
 function escaped(text: string, chars_max: number): string {
-  const chars = [...text.slice(0, 4 * chars_max).toWellFormed()]
-  const cut =
-    chars.length > chars_max ? `${chars.slice(0, chars_max - 1).join('')}…` : chars.join('')
-  return cut
+  return cut(text.toWellFormed(), chars_max)
     .replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu, ' ')
     .replace(/[&<>"']/g, (char) => escapes[char] as string)
+}
+
+/** To a tenth of a pixel, which keeps the file short. */
+function round(px: number): number {
+  return Math.round(px * 10) / 10
 }

@@ -1,0 +1,22 @@
+/**
+ * Text in pictures: how long it may be and how much room it takes. It needs no Node, so the
+ * operator's page cuts as the SVG file does.
+ */
+
+/** How much of a label is shown on its way; all of it belongs into the title of the way. */
+export const label_chars_max = 34
+
+/** The first `chars_max` code points of a text; a cut one ends with an ellipsis. */
+export function cut(text: string, chars_max: number): string {
+  const chars = [...text.slice(0, 2 * chars_max + 2)]
+  return chars.length > chars_max ? `${chars.slice(0, chars_max - 1).join('')}…` : text
+}
+
+const char_px = 6.2
+const around_px = 8
+export const label_height_px = 16
+
+/** The width of a label as it is shown, estimated, as no font is at hand. */
+export function labelWidth(label: string): number {
+  return around_px + char_px * Math.min(label.length, label_chars_max)
+}
