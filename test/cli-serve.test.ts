@@ -57,13 +57,16 @@ after(async () => {
 const on = (line: string, options = {}) => run([...line.split(' '), '--db', db], options)
 
 test('the line on stdout has the addresses and, with the demo, the secret', async () => {
-  const { event, http, operator, pid, demo } = served.line
+  const { event, http, operator, page, pid, demo } = served.line
+  const { link, ...made } = demo as Record<string, unknown>
   assert.equal(event, 'listening')
   assert.match(String(http), /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.match(String(operator), /^http:\/\/127\.0\.0\.1:\d+$/)
   assert.equal((await fetch(`${operator}/healthz`)).status, 200)
   assert.equal(pid, served.child.pid)
-  assert.deepEqual(demo, { state: 'made', user: 13000, conv_id: '1234', secret })
+  assert.deepEqual(made, { state: 'made', user: 13000, conv_id: '1234', secret })
+  assert.equal(page, `${operator}/console/`)
+  assert.match(String(link).slice(String(page).length), /^#link=[\w-]{43}$/)
   assert.equal(served.out().split('\n').length, 2)
 })
 
@@ -263,7 +266,8 @@ test('--demo leaves a file that holds something else as it is', async () => {
   const { exit, out } = await run(args, { onWait: (end) => void setTimeout(end, 50) })
   assert.equal(exit, 0)
   const [line] = rowsOf(out)
-  assert.deepEqual(line?.demo, { state: 'not_new', user: 13000, conv_id: '1234' })
+  const { link: _, ...left } = (line?.demo ?? {}) as Record<string, unknown>
+  assert.deepEqual(left, { state: 'not_new', user: 13000, conv_id: '1234' })
 })
 
 test('the program prints help and exits by the code', () => {

@@ -442,7 +442,7 @@ test('a file held by a process without a socket exits 3 and names it', async () 
 test('serve in this process: one line, then it ends on a stop signal', async () => {
   const stopped = await on('serve --http off --json', { onWait: stopSoon() })
   assert.equal(stopped.exit, 0, stopped.err)
-  const off = { http: null, http_sync: null, grpc: null, operator: null }
+  const off = { http: null, http_sync: null, grpc: null, operator: null, page: null }
   const listening = { event: 'listening', ...off }
   const line = { ...listening, db, pid: process.pid }
   assert.deepEqual(rowsOf(stopped.out), [line])

@@ -32,7 +32,6 @@ const words: readonly (readonly [RegExp, string])[] = [
   [/\bEnder\b/, 'onCancel'],
   [/\bbells?\b/i, 'notifier'],
   [/\blast_words\b|\bsurplus\b/, 'final error, over the limit'],
-  [/\bsignIn\b/, 'claim'],
   [/\bunborn\b/i, 'uninitialised'],
   [/\bstrangers?\b/i, 'foreign'],
   [/\bputBy\b/, 'park'],

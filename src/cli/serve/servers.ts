@@ -148,7 +148,7 @@ export async function startServers(
     started.push(server)
     return server
   }
-  /** Told to the page; each stands in it once it listens. */
+  /** What the page shows of them; each stands in it once it listens. */
   const served: { http?: string; grpc?: string } = {}
   const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, limits })
   try {

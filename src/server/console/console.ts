@@ -14,7 +14,7 @@ import { newBodyReader } from './body.ts'
 import { type Acted, type CallContext, input_bytes_max } from './calls/call.ts'
 import { calls, type TableCall } from './calls.ts'
 import { checkOrigin } from './check-origin.ts'
-import { newDoor } from './door.ts'
+import { newEntrance } from './entrance.ts'
 import { type Frames, serveStream, session_streams_max, viewOf } from './live.ts'
 import { type Right, rights, type View } from './messages.ts'
 import { console_headers, newPageFiles, pageText } from './page-files.ts'
@@ -51,7 +51,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     throw new RangeError(`base: a path such as /console, not ${base}`)
   }
   const { limits, readers, counters, tell } = source
-  const door = newDoor(source, base, options)
+  const entrance = newEntrance(source, base, options)
   const files = newPageFiles()
   const text = pageText(base)
   const readBody = newBodyReader(bodies_bytes_max)
@@ -92,7 +92,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       throw httpFault('method_not_allowed', `only ${allow}`, { allow })
     }
     if (is_call) return serveCall(exchange, path.slice('/api/'.length))
-    if (path === '/session') return reply(response, 200, await door.session(exchange))
+    if (path === '/session') return reply(response, 200, await entrance.session(exchange))
     if (path === '/live') return serveLive(exchange)
     if (!is_page) return files.send(path.slice(1), request, response)
     if (path === '')
@@ -108,15 +108,15 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const { request, response } = exchange
     if (name === 'sign_in') {
       const input = await readBody(request, sign_in_bytes_max)
-      return reply(response, 200, door.signIn(exchange, input))
+      return reply(response, 200, entrance.signIn(exchange, input))
     }
     const row = Object.hasOwn(calls, name) ? (calls[name as TableCall] as Row) : undefined
     if (row === undefined && name !== 'sign_out') throw httpFault('not_found', 'no such call')
     // A page that asks again and again by itself keeps no session alive.
-    const session = await door.find(exchange, name !== 'frame')
-    door.checkToken(exchange, session)
+    const session = await entrance.find(exchange, name !== 'frame')
+    entrance.checkToken(exchange, session)
     if (row === undefined) {
-      door.signOut(exchange, session)
+      entrance.signOut(exchange, session)
       return reply(response, 200, {})
     }
     const output = await runCall(exchange, { session, name, row })
@@ -131,7 +131,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     let acted: Acted | undefined = {}
     let code: string = 'ok'
     try {
-      checkRight(door.rightOf(session), row.right)
+      checkRight(entrance.rightOf(session), row.right)
       const input = await readBody(exchange.request, row.input_bytes_max ?? input_bytes_max)
       acted = row.acts?.(input)
       const output = await row.run({ ...partsNow(), by }, input)
@@ -150,8 +150,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
 
   async function serveLive(exchange: ConsoleExchange): Promise<void> {
     const { request, response } = exchange
-    const session = await door.find(exchange, true)
-    checkRight(door.rightOf(session), 'look')
+    const session = await entrance.find(exchange, true)
+    checkRight(entrance.rightOf(session), 'look')
     const view = viewOf(exchange.query, limits)
     const count = streams.get(session) ?? 0
     if (count >= session_streams_max) {
@@ -162,7 +162,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     try {
       await serveStream({
         ...{ request, response, frames, limits, readers, clock: source.clock },
-        ...{ ended: session.signal, goesOn: () => door.goesOn(session) },
+        ...{ ended: session.signal, goesOn: () => entrance.goesOn(session) },
       })
     } finally {
       streams.set(session, (streams.get(session) ?? 1) - 1)
@@ -200,10 +200,10 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       )
       return true
     },
-    link: (right = 'administer') => `${base}/#link=${door.link(right)}`,
+    link: (right = 'administer') => `${base}/#link=${entrance.link(right)}`,
     refresh,
     close() {
-      door.close()
+      entrance.close()
       watched?.overviews.close()
       watched = undefined
     },

@@ -13,7 +13,7 @@ import { isSame, newSessions, type OpenSession, session_ms_max, type Who } from 
 import { newTries, signInByLink, signInUser } from './sign-in.ts'
 import type { Authorized, ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts'
 
-export interface Door {
+export interface Entrance {
   /** The token of a one-time link. */
   link(right: Right): string
   /** Of `GET BASE/session`. Rejects with `bad_signature` where there is none. */
@@ -30,7 +30,11 @@ export interface Door {
   close(): void
 }
 
-export function newDoor(source: ConsoleSource, base: string, options: ConsoleOptions): Door {
+export function newEntrance(
+  source: ConsoleSource,
+  base: string,
+  options: ConsoleOptions,
+): Entrance {
   const { tell, clock } = source
   const { authorize, right_max = 'administer', servers = {} } = options
   const sessions = newSessions(source)
