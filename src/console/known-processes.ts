@@ -1,0 +1,49 @@
+/**
+ * The processes there are, by their ids, and the nodes of one: for who chooses among them, and for
+ * titles beside ids. Asked for once a minute at the most, however many views want them.
+ */
+import { signal } from '@preact/signals'
+import type { ProcessRow } from '../overview/messages.ts'
+import { call } from './session.ts'
+
+export type KnownProcess = Pick<ProcessRow, 'conv_id' | 'title' | 'status'>
+
+export const processes = signal<ReadonlyMap<string, KnownProcess>>(new Map())
+
+const fresh_ms = 60_000
+let asked_ms = -fresh_ms
+
+/** Without an answer the ids alone are shown. */
+export async function learnProcesses(): Promise<void> {
+  if (performance.now() - asked_ms < fresh_ms) return
+  asked_ms = performance.now()
+  try {
+    const frame = await call('frame', { view: 'overview' })
+    if (frame.view !== 'overview') return
+    processes.value = new Map(frame.overview.processes.map((row) => [row.conv_id, row]))
+  } catch {
+    asked_ms = -fresh_ms
+  }
+}
+
+export interface KnownNode {
+  readonly node_id: string
+  readonly title: string
+}
+
+/** By title. Rejects with a CallFault. */
+export async function nodesOf(conv_id: string): Promise<readonly KnownNode[]> {
+  const { drawing } = await call('process', { conv_id })
+  return drawing.boxes
+    .map(({ node_id, title }) => ({ node_id, title }))
+    .sort((one, other) => one.title.localeCompare(other.title))
+}
+
+/** For the options of a field; a title that two nodes have is told with their ids. */
+export function nodeOptions(nodes: readonly KnownNode[]): (readonly [string, string])[] {
+  const titles = nodes.map(({ title }) => title)
+  return nodes.map(({ node_id, title }) => {
+    const is_one = titles.indexOf(title) === titles.lastIndexOf(title)
+    return [node_id, title === '' ? node_id : is_one ? title : `${title} (${node_id})`]
+  })
+}
