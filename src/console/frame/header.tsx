@@ -88,14 +88,15 @@ function Who() {
   useKeys([{ key: '?', does: 'show the keys', act: showKeys }])
   if (typeof value !== 'object') return null
   const { name, right, version } = value
-  const who = name === 'link' ? 'by link' : name
   return (
     <div class="who">
       {right === 'look' && <span class="badge quiet">read only</span>}
       <Menu
         label={
           <>
-            <bdi>{who}</bdi> <span aria-hidden="true">▾</span>
+            <bdi>{name}</bdi>
+            <span class="right">{right}</span>
+            <span aria-hidden="true">▾</span>
           </>
         }
       >

@@ -2,6 +2,7 @@
  * Links within the page. They are real ones, which open in another tab where the reader asks for
  * that. Their address has ids alone; what names them is text.
  */
+import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { go, type Place, pathOf } from '../place.ts'
 
@@ -38,7 +39,7 @@ export function Link({ to, given, class: look, label, is_current, children }: Li
 
 interface ProcessLinkProps {
   readonly conv_id: string
-  readonly title?: string
+  readonly title?: string | ReadonlySignal<string>
   readonly class?: string
 }
 

@@ -28,14 +28,13 @@ export function Sparkline({ of, text }: SparklineProps) {
   )
 }
 
-/** A closed area over the base line; empty where nothing happened. */
+/** An area over the base line, whose sides lie outside; empty where nothing happened. */
 export function pathOfValues(values: readonly number[]): string {
   const most = Math.max(...values, 0)
   if (most === 0 || values.length < 2) return ''
   const step = width / (values.length - 1)
-  const points = values.map((value, at) => {
-    const y = height - 1 - (value / most) * (height - 3)
-    return `${(at * step).toFixed(1)} ${y.toFixed(1)}`
-  })
-  return `M0 ${height}L${points.join('L')}L${width} ${height}Z`
+  const heights = values.map((value) => (height - 1 - (value / most) * (height - 3)).toFixed(1))
+  const points = heights.map((y, at) => `${(at * step).toFixed(1)} ${y}`)
+  const [first, last, below] = [heights[0], heights.at(-1), height + 2]
+  return `M-3 ${below}V${first}L${points.join('L')}L${width + 3} ${last}V${below}Z`
 }

@@ -1,0 +1,141 @@
+/**
+ * The health of a server as rows that an operator reads: a word that says whether it is fine, the
+ * figure, and where it is not fine what is wrong and what helps. Pure.
+ */
+import type { Health } from '../../overview/messages.ts'
+import { bytesText, countText, durationText, rateText } from '../parts/texts.ts'
+
+export interface HealthRow {
+  readonly name: string
+  /** `soon`: it works, and will not for ever. */
+  readonly state: 'fine' | 'soon' | 'wrong'
+  /** In place of the state, where a word says it better. */
+  readonly word?: string
+  readonly figure: string
+  /** What is wrong, and what helps. */
+  readonly helps?: string
+}
+
+const day_ms = 86_400_000
+const certificate_soon_ms = 14 * day_ms
+const slow_commit_ms = 250
+const late_ms = 5_000
+const disk_soon_bytes = 2e9
+
+export function healthRows(health: Health, now_ms: number): readonly HealthRow[] {
+  return [
+    commits(health),
+    queue(health),
+    timers(health),
+    jobs(health),
+    disk(health),
+    ...certificates(health, now_ms),
+    key(health),
+    ...others(health),
+  ]
+}
+
+function commits({ checks, commit_ms }: Health): HealthRow {
+  const name = 'Commits'
+  const figure =
+    commit_ms === undefined
+      ? 'none lately'
+      : `${msText(commit_ms.p50)}, p99 ${msText(commit_ms.p99)}`
+  const failed = [checks.commit, checks.commit_log, checks.open].find((one) => one?.ok === false)
+  // A full disk is told in its own row, and is why no commit was tried.
+  if (failed !== undefined && checks.disk?.ok !== false) {
+    const helps = `${reasonOf(failed)} Look at the disk and at the log of the server.`
+    return { name, state: 'wrong', figure, helps }
+  }
+  if (failed !== undefined) return { name, state: 'wrong', figure, helps: 'The disk is full.' }
+  if (commit_ms !== undefined && commit_ms.p99 > slow_commit_ms) {
+    const helps = 'The disk is slow to sync: see what else writes to it.'
+    return { name, state: 'soon', word: 'slow', figure, helps }
+  }
+  return { name, state: 'fine', figure }
+}
+
+function queue({ checks, queue }: Health): HealthRow {
+  const figure = `${countText(queue.ops)} ops, ${bytesText(queue.bytes)}`
+  if (checks.queue?.ok !== false) return { name: 'Queue', state: 'fine', figure }
+  const helps = 'New ops are refused until it is shorter; callers come again by themselves.'
+  return { name: 'Queue', state: 'wrong', word: 'full', figure, helps }
+}
+
+function timers({ checks, due_lag_ms }: Health): HealthRow {
+  const name = 'Timers'
+  const figure = due_lag_ms < 1_000 ? 'on time' : `${durationText(due_lag_ms)} late`
+  if (checks.background?.ok === false) {
+    return { name, state: 'wrong', word: 'stopped', figure, helps: reasonOf(checks.background) }
+  }
+  if (due_lag_ms < late_ms) return { name, state: 'fine', figure }
+  const helps = 'More falls due than is done. It catches up where the load goes down.'
+  return { name, state: 'soon', word: 'late', figure, helps }
+}
+
+function jobs({ jobs }: Health): HealthRow {
+  const { in_flight, waiting } = jobs
+  const figure = `${countText(in_flight)} under way, ${countText(waiting)} waiting`
+  return { name: 'Jobs', state: 'fine', figure }
+}
+
+function disk({ checks, disk_free_bytes, file_bytes }: Health): HealthRow {
+  const name = 'Disk'
+  const file = `file ${bytesText(file_bytes)}`
+  const figure =
+    disk_free_bytes === undefined ? file : `${bytesText(disk_free_bytes)} free · ${file}`
+  if (checks.disk?.ok === false) {
+    const helps = `${reasonOf(checks.disk)} Nothing is written until there is room.`
+    return { name, state: 'wrong', word: 'full', figure, helps }
+  }
+  if (disk_free_bytes === undefined || disk_free_bytes >= disk_soon_bytes) {
+    return { name, state: 'fine', figure }
+  }
+  return { name, state: 'soon', word: 'low', figure, helps: 'Make room before it is full.' }
+}
+
+function certificates({ certificates_until_ms }: Health, now_ms: number): HealthRow[] {
+  const [first] = Object.entries(certificates_until_ms).toSorted(([, one], [, two]) => one - two)
+  if (first === undefined) return []
+  const [whose, until_ms] = first
+  const name = 'Certificates'
+  const left_ms = until_ms - now_ms
+  if (left_ms <= 0) {
+    const figure = `${whose}: ended ${durationText(-left_ms)} ago`
+    const helps = 'Callers are refused. `conveyor certs` makes another.'
+    return [{ name, state: 'wrong', word: 'ended', figure, helps }]
+  }
+  const figure = `${whose}: ${durationText(left_ms)} left`
+  if (left_ms > certificate_soon_ms) return [{ name, state: 'fine', figure }]
+  const helps = '`conveyor certs` makes another; the server takes it without a restart.'
+  return [{ name, state: 'soon', word: 'ends soon', figure, helps }]
+}
+
+function key({ checks, key_problem }: Health): HealthRow {
+  const name = 'Key of secrets'
+  const { ok = true, reason } = checks.key ?? {}
+  if (!ok || key_problem !== undefined) {
+    const helps = key_problem ?? reasonOf(checks.key)
+    return { name, state: 'wrong', figure: 'secrets cannot be read', helps }
+  }
+  if (reason === undefined) return { name, state: 'fine', figure: 'secrets can be read' }
+  return { name, state: 'soon', word: 'look', figure: 'works until the next start', helps: reason }
+}
+
+const told = new Set(['open', 'commit', 'commit_log', 'queue', 'background', 'disk', 'key'])
+
+/** Checks that have no figure of their own: told only where they fail. */
+function others({ checks }: Health): HealthRow[] {
+  return Object.entries(checks)
+    .filter(([name, { ok }]) => !ok && !told.has(name))
+    .map(([name, check]) => ({ name, state: 'wrong', figure: '', helps: reasonOf(check) }))
+}
+
+function reasonOf(check: { readonly reason?: string } | undefined): string {
+  const { reason = 'it does not work' } = check ?? {}
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}${/[.!?]$/.test(reason) ? '' : '.'}`
+}
+
+function msText(ms: number): string {
+  return `${rateText(ms)} ms`
+}

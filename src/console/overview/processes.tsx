@@ -1,0 +1,153 @@
+/**
+ * The processes with what happens in them. Numbers change in their places; rows change theirs every
+ * few seconds, and not while the reader points at them or is among them by keyboard.
+ */
+import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { Count } from '../parts/count.tsx'
+import { Link, ProcessLink } from '../parts/link.tsx'
+import { Sparkline } from '../parts/sparkline.tsx'
+import { StatusBadge } from '../parts/status-badge.tsx'
+import { type Column, type Sorting, Table } from '../parts/table.tsx'
+import { countText } from '../parts/texts.ts'
+import { given, keep } from '../place.ts'
+import { type LiveRow, matching, type SortKey, sorted, sorters } from './state.ts'
+
+const sort_every_ms = 5_000
+/** Drawn at first; the others follow once these are seen. */
+const first_rows = 60
+
+const columns: readonly Column<LiveRow>[] = [
+  {
+    key: 'title',
+    title: 'Process',
+    sorts: 'up',
+    is_head: true,
+    cell: ({ conv_id, title, status }) => (
+      <>
+        <ProcessLink conv_id={conv_id} title={title} />
+        <Status status={status} />
+      </>
+    ),
+  },
+  {
+    key: 'failed',
+    title: 'Failed',
+    sorts: 'down',
+    class: 'number',
+    cell: ({ conv_id, failed }) => <FailedLink conv_id={conv_id} failed={failed} />,
+  },
+  {
+    key: 'waiting',
+    title: 'Waiting',
+    sorts: 'down',
+    class: 'number',
+    cell: ({ waiting }) => <Count of={waiting} />,
+  },
+  {
+    key: 'done',
+    title: 'Done a minute',
+    sorts: 'down',
+    class: 'number',
+    cell: ({ done_a_minute }) => <Count of={done_a_minute} />,
+  },
+  {
+    key: 'line',
+    title: 'Last half hour',
+    class: 'line',
+    cell: ({ done }) => <Sparkline of={done} text={lineText} />,
+  },
+]
+
+function lineText(values: readonly number[]): string {
+  return `${countText(Math.max(0, ...values))} done in the busiest minute`
+}
+
+function Status({ status }: { readonly status: LiveRow['status'] }) {
+  return status.value === 'active' ? null : <StatusBadge status={status.value} />
+}
+
+function FailedLink({ conv_id, failed }: { readonly conv_id: string } & Pick<LiveRow, 'failed'>) {
+  const has_failed = useComputed(() => failed.value > 0).value
+  if (!has_failed) return <Count of={failed} />
+  return (
+    <Link to={{ name: 'tasks' }} given={{ conv_id, status: 'failed' }}>
+      <Count of={failed} is_bad />
+    </Link>
+  )
+}
+
+/** What the reader has chosen, kept with the place. */
+interface Chosen {
+  readonly text: string
+  readonly sorting: Sorting
+}
+
+function chosenOf(kept: unknown): Chosen {
+  const { text, sorting } = (kept ?? {}) as Partial<Chosen>
+  const is_known = sorting !== undefined && sorting.key in sorters
+  return {
+    text: typeof text === 'string' ? text : '',
+    sorting: is_known ? sorting : { key: 'failed', is_down: true },
+  }
+}
+
+export function Processes({ rows }: { readonly rows: ReadonlySignal<readonly LiveRow[]> }) {
+  const box = useRef<HTMLElement>(null)
+  const chosen = useSignal(chosenOf(given.peek()))
+  const turn = useSignal(0)
+  const is_first = useSignal(true)
+  const { text, sorting } = chosen.value
+  const all = rows.value
+  const shown = useMemo(
+    () => sorted(matching(all, text), sorting.key as SortKey, sorting.is_down),
+    [all, text, sorting, turn.value],
+  )
+  const change = (value: Chosen) => {
+    chosen.value = value
+    keep(value)
+  }
+  useEffect(() => {
+    const rest = requestAnimationFrame(() =>
+      setTimeout(() => {
+        is_first.value = false
+      }),
+    )
+    const timer = setInterval(() => {
+      if (box.current?.querySelector('tbody :is(:focus, :hover)') == null) turn.value += 1
+    }, sort_every_ms)
+    return () => {
+      cancelAnimationFrame(rest)
+      clearInterval(timer)
+    }
+  }, [])
+  return (
+    <section class="processes" ref={box} aria-labelledby="processes">
+      <header>
+        <h2 id="processes">
+          Processes <span class="quiet-text">{countOf(shown.length, all.length)}</span>
+        </h2>
+        <input
+          type="search"
+          aria-label="Search processes by title or id"
+          placeholder="Search by title or id"
+          value={text}
+          onInput={({ currentTarget }) => change({ text: currentTarget.value, sorting })}
+        />
+      </header>
+      <Table
+        label="Processes"
+        columns={columns}
+        rows={is_first.value ? shown.slice(0, first_rows) : shown}
+        keyOf={({ conv_id }) => conv_id}
+        sorting={sorting}
+        onSort={(value) => change({ text, sorting: value })}
+        empty="No process has this in its title or id."
+      />
+    </section>
+  )
+}
+
+function countOf(shown: number, all: number): string {
+  return shown === all ? countText(all) : `${countText(shown)} of ${countText(all)}`
+}
