@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { isFault } from '../src/core/faults.ts'
+import { newDrawings } from '../src/diagram/drawings.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
 import { newOverviews } from '../src/overview/overview.ts'
@@ -16,11 +17,13 @@ import { fill } from './support/search-setup.ts'
 
 const clock = fakeClock(1_700_000_000_000)
 const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
-const context: CallContext = { engine, overviews: newOverviews(engine), by: 'link' }
+const drawings = newDrawings()
+const context: CallContext = { engine, overviews: newOverviews(engine), drawings, by: 'link' }
 const ids = await fill(engine, clock, 120)
 
 after(async () => {
   context.overviews.close()
+  await drawings.close()
   await engine.close()
 })
 
@@ -32,7 +35,16 @@ function call<Name extends TableCall>(
 }
 
 async function askFor(name: TableCall, input: unknown): Promise<unknown> {
-  return calls[name]?.run(context, input)
+  return calls[name].run(context, input)
+}
+
+const named = { conv_id: 'a', obj_id: ids[1] ?? '' }
+const long_data = JSON.stringify({ text: 'x'.repeat(131_072) })
+const too_many_ids = Array.from({ length: 1_001 }, (_, at) => at.toString(16).padStart(24, '0'))
+
+/** What is given to an import that only looks. */
+function file(text: string, name = 'a.json'): ConsoleCalls['import']['in'] {
+  return { name, content_base64: Buffer.from(text).toString('base64'), store: false }
 }
 
 /** What a call refuses, by the beginning of its sentence. */
@@ -50,6 +62,87 @@ const refused: [name: TableCall, input: unknown, code: string, says: string][] =
   ['find', { text: 'x'.repeat(511) }, 'bad_request', 'text is over 510 characters long'],
   ['find', { text: 'x', ref: 1 }, 'bad_request', 'there is no "ref"; the call takes text, conv_id'],
   ['find', { text: 'x', conv_id: 7 }, 'bad_request', 'conv_id is no text of 1 to 64 characters'],
+  ['process', { conv_id: 'a', laid_out: 'no' }, 'bad_request', 'laid_out is neither true nor'],
+  ['process', { conv_id: 'a', version: 1.5 }, 'bad_request', 'version is no whole number above 0'],
+  ['process', { conv_id: 'a', version: 2 }, 'not_possible', 'process a has the versions 1 to 1'],
+  ['process', { conv_id: 'z' }, 'conv_not_found', ''],
+  ['versions', { conv_id: 'a', from: 1 }, 'bad_request', 'to is no whole number'],
+  ['bulk_jobs', { all: true }, 'bad_request', 'there is no "all"; the call takes nothing'],
+  ['modify', { conv_id: 'a', obj_id: 'x' }, 'bad_request', 'obj_id is no id of a task'],
+  ['modify', { ...named, data_text: {} }, 'bad_request', 'data_text is no text'],
+  ['modify', { ...named, data_text: '{}', is_sync: 1 }, 'bad_request', 'is_sync is neither'],
+  ['modify', { ...named, data_text: '{}', node_id: '' }, 'bad_request', 'node_id is no text'],
+  ['retry', { ...named, node_id: 7 }, 'bad_request', 'node_id is no text of 1 to 64'],
+  ['retry', { ...named, force: 1 }, 'bad_request', 'there is no "force"; the call takes conv_id'],
+  ['move', named, 'bad_request', 'node_id is no text of 1 to 64 characters'],
+  ['cancel', { obj_id: named.obj_id }, 'bad_request', 'conv_id is no text'],
+  ['pause', { conv_id: 'z' }, 'conv_not_found', ''],
+  ['resume', { conv_id: '\u0000' }, 'bad_request', 'conv_id is no text'],
+  ['bulk', { action: 'drop', filter: {} }, 'bad_request', 'action is one of cancel, retry, modify'],
+  ['bulk', { action: 'cancel' }, 'bad_request', 'filter is no object'],
+  [
+    'bulk',
+    { action: 'cancel', filter: {}, data_text: '{}' },
+    'bad_request',
+    'data_text is not for',
+  ],
+  ['bulk', { action: 'modify', filter: {} }, 'bad_request', 'data_text is missing'],
+  [
+    'bulk',
+    { action: 'modify', filter: {}, data_text: '[]' },
+    'bad_request',
+    'data_text is no JSON',
+  ],
+  [
+    ...(['bulk', { action: 'modify', filter: {}, data_text: long_data }] as const),
+    ...(['bad_request', 'data_text is over 131072 bytes'] as const),
+  ],
+  ['bulk', { action: 'move', filter: {} }, 'bad_request', 'to_node_id is missing'],
+  [
+    'bulk',
+    { action: 'move', filter: {}, to_node_id: 'x' },
+    'bad_filter',
+    'filter: conv_id is missing',
+  ],
+  [
+    'bulk',
+    { action: 'cancel', filter: {}, to_node_id: 'x' },
+    'bad_request',
+    'to_node_id is not for',
+  ],
+  [
+    'bulk',
+    { action: 'cancel', filter: {}, obj_ids: [] },
+    'bad_request',
+    'obj_ids is no list of 1 to',
+  ],
+  [
+    'bulk',
+    { action: 'cancel', filter: {}, obj_ids: [7] },
+    'bad_request',
+    'one of obj_ids is no id',
+  ],
+  [
+    ...(['bulk', { action: 'cancel', filter: {}, obj_ids: too_many_ids }] as const),
+    ...(['bad_request', 'obj_ids is no list of 1 to 1000 ids'] as const),
+  ],
+  ['bulk', { action: 'cancel', filter: { node: 'x' } }, 'bad_filter', 'filter: there is no "node"'],
+  ['bulk', { action: 'cancel', filter: { status: 'ended' } }, 'bad_filter', 'filter: cancel takes'],
+  ['bulk_count', { action: 'cancel', filter: {}, cursor: 'x' }, 'bad_cursor', 'cursor: it is none'],
+  ['bulk_resume', { id: 'nobody' }, 'not_possible', 'there is no bulk job "nobody"'],
+  ['bulk_resume', { id: 'x'.repeat(65) }, 'bad_request', 'id is over 64 characters long'],
+  ['import', { name: 'a.json', content_base64: '' }, 'bad_request', 'store is neither true nor'],
+  [
+    'import',
+    { name: 'a.json', content_base64: '!', store: false },
+    'bad_request',
+    'content_base64',
+  ],
+  ['import', { ...file('[]'), moves: [] }, 'bad_request', 'moves is no object of at most'],
+  ['import', { ...file('[]'), moves: { a: 1 } }, 'bad_request', 'moves of "a" is no text of 1 to'],
+  ['import', file('{'), 'bad_definition', 'a.json: '],
+  ['import', file('{"hello":"world"}'), 'bad_definition', ''],
+  ['import', file('\u0089PNG'), 'bad_definition', 'a.json: '],
   ['task', {}, 'bad_request', 'obj_id is no id of a task'],
   ['task', { obj_id: 'f'.repeat(24) }, 'not_found', 'there is no task ffffff'],
   ['frame', { view: 'all' }, 'bad_request', 'view is one of overview, process, task'],

@@ -132,15 +132,25 @@ export interface Fault extends Error {
   readonly retry_after_s?: number
   /** With `bad_definition`: every mistake of the definition. */
   readonly mistakes?: readonly string[]
+  /** The same with where each is, and with `tasks_in_node` each node. */
+  readonly places?: readonly Mistake[]
   /** What callers from outside read where `message` names files of this machine. */
   readonly outside?: string
+}
+
+/** A mistake of a definition, with what it is in, as far as that is known. */
+export interface Mistake {
+  readonly text: string
+  readonly conv_id?: string
+  readonly node_id?: string
+  readonly node_title?: string
 }
 
 /** Makes a Fault. `text` defaults to the text of the table; `cause` is never sent to callers. */
 export function fault(
   code: FaultCode,
   text?: string,
-  more: Partial<Pick<Fault, 'mistakes' | 'retry_after_s' | 'outside' | 'cause'>> = {},
+  more: Partial<Pick<Fault, 'mistakes' | 'places' | 'retry_after_s' | 'outside' | 'cause'>> = {},
 ): Fault {
   const error = new Error(text ?? faultText(code), { cause: more.cause })
   Object.assign(error, { name: 'Fault', code })

@@ -6,12 +6,13 @@ import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
-import { fault } from '../core/faults.ts'
+import { fault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonValue } from '../core/model.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
+import { idText } from '../process/values.ts'
 import type { Handlers } from './jobs/handlers.ts'
 
 /** A compiled definition, ready to be stored. */
@@ -42,22 +43,28 @@ export function compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
   handlers: Pick<Handlers, 'mayRun'>,
-): { versions: NewVersion[]; mistakes: string[] } {
+): { versions: NewVersion[]; mistakes: Mistake[] } {
   const versions: NewVersion[] = []
-  const mistakes: string[] = []
+  const mistakes: Mistake[] = []
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
     const compiled = compileProcess(definition, limits, handlers.mayRun)
     const { graph, warnings } = compiled
-    for (const mistake of compiled.mistakes) mistakes.push(place + mistake)
+    const named = idText(definition.obj_id)
+    const of = named === undefined ? {} : { conv_id: named }
+    for (const text of compiled.mistakes) {
+      mistakes.push({ text: place + text, ...of, ...compiled.mistaken_nodes.get(text) })
+    }
     if (graph === undefined) continue
     const { conv_id } = graph
     if (conv_id === undefined) {
-      mistakes.push(`${place}obj_id is missing, and no id was given`)
+      mistakes.push({ text: `${place}obj_id is missing, and no id was given` })
       continue
     }
     const other = places.get(conv_id)?.replace(/: $/, '')
-    if (other !== undefined) mistakes.push(`${place}a second one of ${conv_id}, after ${other}`)
+    if (other !== undefined) {
+      mistakes.push({ text: `${place}a second one of ${conv_id}, after ${other}`, conv_id })
+    }
     places.set(conv_id, place)
     const text = stringifyJson(definition)
     versions.push({ conv_id, place, text, hash: hashOf(definition), graph, warnings })
@@ -71,7 +78,9 @@ export function hashOf(definition: JsonValue): string {
 }
 
 /** A fault whose text is the first mistake; `mistakes` has all. */
-export function badDefinition(mistakes: readonly string[]): Error {
+export function badDefinition(found: readonly (string | Mistake)[]): Error {
+  const places = found.map((one) => (typeof one === 'string' ? { text: one } : one))
+  const mistakes = places.map(({ text }) => text)
   const more = mistakes.length > 1 ? `, and ${mistakes.length - 1} more` : ''
-  return fault('bad_definition', `${mistakes[0]}${more}`, { mistakes })
+  return fault('bad_definition', `${mistakes[0]}${more}`, { mistakes, places })
 }

@@ -8,6 +8,8 @@ export interface PutOptions {
   readonly conv_id?: string | number
   /** For nodes that the new definition drops: old node id → the node to which tasks migrate. */
   readonly moves?: Readonly<Record<string, string>>
+  /** Checks everything and changes nothing; the result says what would be stored. */
+  readonly dry_run?: boolean
 }
 
 export interface PutManyOptions extends PutOptions {

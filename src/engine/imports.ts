@@ -11,7 +11,7 @@ import { processKey, versionKey } from '../codec/keys.ts'
 import { encodeRecord, type ProcessRecord } from '../codec/records.ts'
 import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
-import { fault, isFault } from '../core/faults.ts'
+import { fault, isFault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { ExportSource } from '../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../process/export-items.ts'
@@ -60,20 +60,22 @@ export function newImporter(options: ImporterOptions): Importer {
 
   async function importAll(
     read: ExportItems,
-    { conv_id, moves = {} }: PutOptions,
+    { conv_id, moves = {}, dry_run = false }: PutOptions,
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
     const { versions, mistakes } = compileAll(items.definitions, limits, handlers)
-    mistakes.push(...known_mistakes, ...items.mistakes, ...tooLarge(items, limits))
-    if (mistakes.length > 0) throw badDefinition(mistakes)
+    const in_files = [...known_mistakes, ...items.mistakes, ...tooLarge(items, limits)]
+    if (mistakes.length + in_files.length > 0) throw badDefinition([...mistakes, ...in_files])
     const isNode = (node_id: string): boolean =>
       versions.some(({ graph }) => graph.nodes.has(node_id))
-    if (versions.some(({ text }) => text.includes(callback_url))) await addresses.prepare()
+    if (!dry_run && versions.some(({ text }) => text.includes(callback_url))) {
+      await addresses.prepare()
+    }
     /** The handlers that are meant for a process, and for none of its nodes. */
     let idle: { conv_id: string; handler: string }[] = []
     const nonces = versions.map(() => newNonce(chance))
-    const result = await store.update((tx) => {
+    const putAll = (tx: Tx): ImportResult => {
       const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
       const puts = versions.map((version, at) =>
         putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
@@ -101,7 +103,9 @@ export function newImporter(options: ImporterOptions): Importer {
         }
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
-    })
+    }
+    if (dry_run) return undone(store, putAll)
+    const result = await store.update(putAll)
     for (const one of idle) tell('handler_unused', { ...one })
     for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result
@@ -142,6 +146,21 @@ export function newImporter(options: ImporterOptions): Importer {
       return importAll(exportItems(sources, given.map), given, mistakes)
     },
   }
+}
+
+/** What a transaction would return that is not made. */
+async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
+  const end = new Error('a dry run')
+  const values: T[] = []
+  await store
+    .update((tx) => {
+      values.push(change(tx))
+      throw end
+    })
+    .catch((error: unknown) => {
+      if (error !== end) throw error
+    })
+  return values.at(-1) as T
 }
 
 type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
@@ -204,7 +223,7 @@ function pendingMigrations(
   const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
   const wanted = Object.fromEntries(own)
   const pending = Object.create(null) as Record<string, string>
-  const without_target: string[] = []
+  const without_target: Mistake[] = []
   for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
     const tasks = liveTasksAt(tx, conv_id, node_id)
     if (tasks === 0 || graph.nodes.has(node_id)) continue
@@ -212,14 +231,19 @@ function pendingMigrations(
     const to =
       migrationOf(wanted, node_id) ??
       (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
-    if (to === undefined) without_target.push(`node "${node_id}" with ${tasks} tasks`)
-    else pending[node_id] = to
+    if (to !== undefined) pending[node_id] = to
+    else {
+      const { title = '' } = old.graph.nodes.get(node_id) ?? {}
+      const text = `node "${node_id}" with ${tasks} tasks`
+      without_target.push({ text, conv_id, node_id, node_title: title })
+    }
   }
   if (without_target.length > 0) {
     throw fault(
       'tasks_in_node',
-      `${place}the definition drops ${without_target.join(', ')}; say where they go ` +
-        '(`moves`, or `--move OLD=NEW`)',
+      `${place}the definition drops ${without_target.map(({ text }) => text).join(', ')}; say ` +
+        'where they go (`moves`, or `--move OLD=NEW`)',
+      { places: without_target },
     )
   }
   return pending

@@ -17,8 +17,8 @@ import {
 import { compileParams } from './compile-params.ts'
 import { nodes_max } from './definition-limits.ts'
 import { earlyCallbacks } from './early-callback.ts'
-import type { CompileResult, Graph, GraphNode } from './graph.ts'
-import { quoted, type Report } from './report.ts'
+import type { CompileResult, Graph, GraphNode, NodeName } from './graph.ts'
+import { quoted, type Report, truncated } from './report.ts'
 
 /** A mistake inside a node, which refuses the definition only where a task can reach the node. */
 interface NodeMistake {
@@ -54,7 +54,8 @@ export function compileProcess(
   const warnings: string[] = []
   const head = readHead(definition, limits, { mistakes, warnings })
   const checkParams = compileParams(definition.params, (text) => mistakes.push(text))
-  const heads = readNodeHeads(definition.scheme, limits, mistakes)
+  const mistaken_nodes = new Map<string, NodeName>()
+  const heads = readNodeHeads(definition.scheme, limits, mistakes, mistaken_nodes)
   const targets = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))
   const target_conv_ids = new Set<string>()
   const variables = new Set<string>()
@@ -73,12 +74,14 @@ export function compileProcess(
     }
     nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
   }
+  const raws = new Map([...heads.values()].map(({ id, raw }) => [id, raw]))
+  for (const { id, text } of in_nodes) mistaken_nodes.set(text, nameOf(raws.get(id)))
   const start_id = readStart(heads, mistakes)
   const is_draft = listOfNodes(definition.scheme)?.length === 0
   if (start_id === undefined && !is_draft) {
     mistakes.push(...in_nodes.map(({ text }) => text))
     mistakes.push('scheme: there is no start (a node with obj_type 1)')
-    return { graph: undefined, mistakes, warnings }
+    return { graph: undefined, mistakes, mistaken_nodes, warnings }
   }
   if (start_id !== undefined) addReachable(start_id, targets, reachable)
   for (const { id, text, is_broken } of in_nodes) {
@@ -96,7 +99,7 @@ export function compileProcess(
     warnings.push(`${places.get(id)}: ${early} does not end it, and no condition asks for it`)
   }
   if (is_draft) warnings.push('scheme: there are no nodes, so it is stored as a draft')
-  if (mistakes.length > 0) return { graph: undefined, mistakes, warnings }
+  if (mistakes.length > 0) return { graph: undefined, mistakes, mistaken_nodes, warnings }
   const graph: Graph = {
     ...head,
     start_id: start_id ?? '',
@@ -106,7 +109,7 @@ export function compileProcess(
     missing_handlers: [...new Set(in_nodes.flatMap(({ handler_type }) => handler_type ?? []))],
     checkParams,
   }
-  return { graph, mistakes, warnings }
+  return { graph, mistakes, mistaken_nodes, warnings }
 }
 
 /** The id of the start; undefined where there is none. */
@@ -136,6 +139,7 @@ function readNodeHeads(
   scheme: JsonValue | undefined,
   limits: GraphLimits,
   mistakes: string[],
+  mistaken_nodes: Map<string, NodeName>,
 ): Heads {
   const heads = new Map<number, NodeHead>()
   const list = listOfNodes(scheme)
@@ -149,15 +153,16 @@ function readNodeHeads(
   }
   const taken = new Map<string, number>()
   for (const [at, raw] of list.entries()) {
+    const found = mistakes.length
     const head = readNodeHead(at, raw, limits, mistakes)
-    if (head === undefined) continue
-    const other = taken.get(head.id)
-    if (other !== undefined) {
+    const other = taken.get(head?.id ?? '')
+    if (head !== undefined && other !== undefined) {
       mistakes.push(`${placeOf(at, raw)}: id ${quoted(head.id)} is that of nodes[${other}] too`)
-      continue
+    } else if (head !== undefined) {
+      taken.set(head.id, at)
+      heads.set(at, head)
     }
-    taken.set(head.id, at)
-    heads.set(at, head)
+    for (const text of mistakes.slice(found)) mistaken_nodes.set(text, nameOf(raw))
   }
   return heads
 }
@@ -211,6 +216,14 @@ function nodeReport(place: string, id: string, findings: Findings): Report {
       mistake(`${member} ${quoted(to_node_id)} is no node`)
       return undefined
     },
+  }
+}
+
+function nameOf(raw: JsonValue | undefined): NodeName {
+  const { id, title } = isObject(raw) ? raw : {}
+  return {
+    ...(typeof id === 'string' ? { node_id: truncated(id) } : {}),
+    ...(typeof title === 'string' ? { node_title: truncated(title) } : {}),
   }
 }
 

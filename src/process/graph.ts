@@ -71,5 +71,13 @@ export interface CompileResult {
   readonly graph: Graph | undefined
   /** Every mistake with its place: `nodes[3] "Wait bank": to_node_id "x" is no node`. */
   readonly mistakes: readonly string[]
+  /** The nodes of those that are in a node, by their text. */
+  readonly mistaken_nodes: ReadonlyMap<string, NodeName>
   readonly warnings: readonly string[]
+}
+
+/** As a definition names a node, whether rightly or not. */
+export interface NodeName {
+  readonly node_id?: string
+  readonly node_title?: string
 }

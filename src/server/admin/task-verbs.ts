@@ -183,6 +183,8 @@ export function maskedPaths(definition_text: string): readonly ParamPath[] {
   return paths
 }
 
+const mask = '***'
+
 type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
 
 const description_name = /^__conveyor_.*_return_description__$/
@@ -219,7 +221,14 @@ function maskBelow(holder: JsonValue | undefined, [step, ...path]: ParamPath): s
   const value = step === undefined ? undefined : member(holder, step)
   if (step === undefined || value === undefined) return []
   if (path.length > 0) return maskBelow(value, path)
-  if (Array.isArray(holder)) holder[Number(step)] = '***'
-  else setMember(holder as JsonObject, step, '***')
+  if (Array.isArray(holder)) holder[Number(step)] = mask
+  else setMember(holder as JsonObject, step, mask)
   return textsIn(value)
+}
+
+/** Whether what is at the path is a mask: who writes it back would lose the value. */
+export function isMasked(value: JsonValue | undefined, [step, ...path]: ParamPath): boolean {
+  if (step === undefined) return value === mask
+  if (step !== null) return isMasked(member(value, step), path)
+  return Array.isArray(value) && value.some((one) => isMasked(one, path))
 }

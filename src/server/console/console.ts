@@ -4,14 +4,16 @@
  * told once, and each act is a line of the log, whether it was done or refused.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { codeOf, fault, isFault } from '../../core/faults.ts'
+import { codeOf, type Fault, fault, isFault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
+import { newDrawings } from '../../diagram/drawings.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { newOverviews, type Overviews } from '../../overview/overview.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { refusalOf, replyJson } from '../http/refusal.ts'
 import { newBodyReader } from './body.ts'
 import { type Acted, type CallContext, input_bytes_max } from './calls/call.ts'
+import { exportOf } from './calls/process.ts'
 import { calls, type TableCall } from './calls.ts'
 import { checkOrigin } from './check-origin.ts'
 import { newEntrance } from './entrance.ts'
@@ -24,6 +26,11 @@ import type { ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts
 const sign_in_bytes_max = 4_096
 /** Of all that are read at once: two imports. */
 const bodies_bytes_max = 96 * 1024 * 1024
+
+/** Beside calls, files and the page itself. */
+const own_paths: readonly string[] = ['/session', '/live', '/export']
+/** Of one refusal. */
+const mistakes_max = 1_000
 
 /** A row of the table, whichever it is. */
 interface Row {
@@ -55,6 +62,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   const files = newPageFiles()
   const text = pageText(base)
   const readBody = newBodyReader(bodies_bytes_max)
+  const drawings = newDrawings()
   const streams = new WeakMap<OpenSession, number>()
   let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
 
@@ -65,7 +73,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       watched?.overviews.close()
       watched = { engine, overviews: newOverviews(engine) }
     }
-    return watched
+    return { ...watched, drawings }
   }
 
   function refresh(): void {
@@ -83,7 +91,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const why = source.barred()
     if (why !== undefined) throw httpFault('bad_request', why, { status: 403 })
     const is_call = path.startsWith('/api/')
-    const is_page = !is_call && path !== '/session' && path !== '/live' && !files.has(path.slice(1))
+    const is_page = !is_call && !own_paths.includes(path) && !files.has(path.slice(1))
     checkOrigin(request.headers, is_page)
     if (source.isDraining()) throw httpFault('shutting_down')
     const methods = is_call ? ['POST'] : ['GET', 'HEAD']
@@ -94,6 +102,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (is_call) return serveCall(exchange, path.slice('/api/'.length))
     if (path === '/session') return reply(response, 200, await entrance.session(exchange))
     if (path === '/live') return serveLive(exchange)
+    if (path === '/export') return serveExport(exchange)
     if (!is_page) return files.send(path.slice(1), request, response)
     if (path === '')
       return void response.writeHead(302, { ...console_headers, Location: `${base}/` }).end()
@@ -148,6 +157,20 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     }
   }
 
+  /** The definition of a process as a file, in the format of the public service. */
+  async function serveExport(exchange: ConsoleExchange): Promise<void> {
+    const { request, response } = exchange
+    const session = await entrance.find(exchange, true)
+    checkRight(entrance.rightOf(session), 'look')
+    const { name, text } = await exportOf(partsNow().engine, exchange.query.get('conv_id'))
+    response.writeHead(200, {
+      ...{ ...console_headers, 'Content-Type': 'application/json; charset=utf-8' },
+      'Content-Disposition': `attachment; filename="${name}"`,
+      'Content-Length': Buffer.byteLength(text),
+    })
+    response.end(request.method === 'HEAD' ? undefined : text)
+  }
+
   async function serveLive(exchange: ConsoleExchange): Promise<void> {
     const { request, response } = exchange
     const session = await entrance.find(exchange, true)
@@ -179,8 +202,9 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (response.headersSent) return void response.destroy()
     const is_read = request.complete && !source.isDraining()
     if (!is_read) request.resume()
-    const { mistakes } = thrown as { mistakes?: readonly unknown[] }
-    const told = mistakes === undefined ? value : { ...value, mistakes: mistakes.map(mistakeOf) }
+    const { places } = thrown as Partial<Fault>
+    const mistakes = places?.slice(0, mistakes_max)
+    const told = mistakes === undefined ? value : { ...value, mistakes }
     reply(response, status, told, is_read ? headers : { ...headers, Connection: 'close' })
   }
 
@@ -204,6 +228,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     refresh,
     close() {
       entrance.close()
+      void drawings.close()
       watched?.overviews.close()
       watched = undefined
     },
@@ -224,10 +249,6 @@ function checkRight(has: Right | undefined, needs: Right): void {
   throw fault('access_denied', `this needs the right ${needs}; the session has ${has ?? 'none'}`)
 }
 
-function mistakeOf(mistake: unknown): unknown {
-  return typeof mistake === 'string' ? { text: mistake } : mistake
-}
-
 function framesOf(view: View, context: CallContext): Frames {
   const { overviews } = context
   if (view.view === 'overview') {
@@ -238,7 +259,5 @@ function framesOf(view: View, context: CallContext): Frames {
       close: watch.close,
     }
   }
-  const { frame } = calls
-  if (frame === undefined) throw httpFault('not_found', 'no such view')
-  return { mark: overviews.mark, next: () => frame.run(context, view), close() {} }
+  return { mark: overviews.mark, next: () => calls.frame.run(context, view), close() {} }
 }

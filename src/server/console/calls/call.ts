@@ -4,6 +4,7 @@
  * by member, and refuses with `bad_request`. A refused op is an outcome; other refusals are faults.
  * Nothing that a call does or returns is unbounded.
  */
+import type { Drawings } from '../../../diagram/drawings.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import type { Overviews } from '../../../overview/overview.ts'
 import type { CallName, ConsoleCalls, Right } from '../messages.ts'
@@ -11,6 +12,7 @@ import type { CallName, ConsoleCalls, Right } from '../messages.ts'
 export interface CallContext {
   readonly engine: ServedEngine
   readonly overviews: Overviews
+  readonly drawings: Drawings
   /** Who calls, as `Session.name`. */
   readonly by: string
 }
@@ -25,7 +27,7 @@ export interface Acted {
   readonly tasks?: number
 }
 
-export interface Call<Name extends CallName> {
+export interface CallRow<Name extends CallName> {
   /** Who calls has this one at least. */
   readonly right: Right
   /** Bytes of the input at most, where it may have more than `input_bytes_max`. */

@@ -3,11 +3,11 @@
  * no stream and asks again and again.
  */
 
-import type { Call } from './call.ts'
+import type { CallRow } from './call.ts'
 import { badRequest, idOf, inputOf, objIdOf } from './input.ts'
 import { shownTask } from './task.ts'
 
-export const frame: Call<'frame'> = {
+export const frame: CallRow<'frame'> = {
   right: 'look',
   async run({ engine, overviews }, given) {
     const { view, conv_id, obj_id } = inputOf(given, ['view', 'conv_id', 'obj_id'])

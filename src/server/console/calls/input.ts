@@ -73,3 +73,10 @@ export function optional<Name extends string, T>(
 ): { readonly [N in Name]?: T } {
   return value === undefined ? {} : ({ [name]: read(name, value) } as { [N in Name]: T })
 }
+
+/** For the log: what an input names, where it is an id. */
+export function namedIn(given: unknown): { readonly conv_id?: string; readonly obj_id?: string } {
+  const { conv_id, obj_id } = (given ?? {}) as Input<'conv_id' | 'obj_id'>
+  const is_id = typeof conv_id === 'string' && isName(conv_id, limitTable.conv_id_chars_max.max)
+  return { ...(is_id ? { conv_id } : {}), ...(isObjId(obj_id) ? { obj_id } : {}) }
+}

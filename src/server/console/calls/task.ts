@@ -7,10 +7,10 @@ import type { ProcessDetails } from '../../../engine/process-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { wholeView } from '../../admin/task-verbs.ts'
 import type { BoundTask, ShownTask } from '../messages.ts'
-import type { Call } from './call.ts'
+import type { CallRow } from './call.ts'
 import { inputOf, objIdOf } from './input.ts'
 
-export const task: Call<'task'> = {
+export const task: CallRow<'task'> = {
   right: 'look',
   async run({ engine }, given) {
     const { obj_id } = inputOf(given, ['obj_id'])

@@ -6,14 +6,14 @@ import type { Task } from '../../../core/model.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received, type SentQuery, viewsOf } from '../../admin/search-verbs.ts'
 import type { Rows, TaskRow } from '../messages.ts'
-import type { Call } from './call.ts'
+import type { CallRow } from './call.ts'
 import { badRequest, countOf, flagOf, idOf, inputOf, isObjId, optional, textOf } from './input.ts'
 import { processOf } from './task.ts'
 
 /** Tasks of one page. */
 const page_tasks_max = 500
 
-export const tasks: Call<'tasks'> = {
+export const tasks: CallRow<'tasks'> = {
   right: 'look',
   async run({ engine }, given) {
     const query = queryOf(given)
@@ -46,7 +46,7 @@ const found_tasks_max = 20
 /** A ref has 255 code points at most. */
 const text_chars_max = 510
 
-export const find: Call<'find'> = {
+export const find: CallRow<'find'> = {
   right: 'look',
   async run({ engine }, given) {
     const input = inputOf(given, ['text', 'conv_id'])
