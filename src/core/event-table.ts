@@ -11,10 +11,12 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 /** Flat, so that any logger shows it whole. */
 export type EventFields = Readonly<Record<string, string | number | boolean | undefined>>
 
-interface EventRow {
+export interface EventRow {
   readonly level: LogLevel
   /** The message of the line. */
   readonly text: string
+  /** The log leaves none of them out: who did what is to be known. */
+  readonly is_whole?: true
 }
 
 export const eventTable = {
@@ -54,7 +56,11 @@ export const eventTable = {
   request_refused: { level: 'warn', text: 'a request is refused' },
   certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
   console_session: { level: 'info', text: 'a session of the operator’s page begins or ends' },
-  console_acted: { level: 'info', text: 'somebody has acted on the operator’s page' },
+  console_acted: {
+    level: 'info',
+    text: 'somebody has acted on the operator’s page',
+    is_whole: true,
+  },
   op_refused: { level: 'info', text: 'an op is refused' },
   task_failed: { level: 'error', text: 'a task has failed, and rests until it is retried' },
   handler_failed: {

@@ -3,14 +3,21 @@
  *
  * Of one event and code the first `lines_max` of `window_ms` are written, and the others counted:
  * one line `lines_left_out` tells how many when the window ends. So a flood of refused requests is
- * a line every half second. Memory is bounded too, whatever the codes are.
+ * a line every half second. What somebody did on the operator's page is written always. Memory is
+ * bounded too, whatever the codes are.
  *
  * Values that come from outside are cut, and lose what could begin a line or move a cursor, also
  * for a logger that prints texts as they are. A logger that throws, or whose promise rejects, costs
  * a line and nothing else.
  */
 import { type Clock, newAlarm } from './clock.ts'
-import { type EventFields, type EventName, eventTable, type LogLevel } from './event-table.ts'
+import {
+  type EventFields,
+  type EventName,
+  type EventRow,
+  eventTable,
+  type LogLevel,
+} from './event-table.ts'
 
 /** Where the lines go: pino's loggers have this shape, and so has `console`. */
 export interface Logger {
@@ -91,11 +98,13 @@ export function newLog(logger: Logger, clock: Clock): Log {
 
   return {
     tell(event, fields) {
+      const { level, is_whole }: EventRow = eventTable[event]
+      if (is_whole === true) return write(event, fields, level)
       const code = typeof fields.code === 'string' ? fields.code : undefined
       const window = windowOf(event, code, clock.now_ms())
       if (window.lines < lines_max) {
         window.lines++
-        write(event, fields, eventTable[event].level)
+        write(event, fields, level)
         return
       }
       window.left_out++

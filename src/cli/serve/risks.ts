@@ -100,6 +100,15 @@ const risks: readonly Risk[] = [
     },
   },
   {
+    what: 'console_plain_http',
+    judge({ wanted: { operator } }) {
+      if (operator?.console_plain_http !== true || operator.tls !== undefined) return undefined
+      if (!isBeyondLoopback(operator)) return undefined
+      const says = `the operator's page on ${operator.host} has no TLS, so it can be taken over`
+      return `${says} on the way, unless a proxy with TLS is in front`
+    },
+  },
+  {
     what: 'root',
     judge: ({ uid }) =>
       uid === 0

@@ -18,12 +18,14 @@ import { calls, type TableCall } from './calls.ts'
 import { checkOrigin } from './check-origin.ts'
 import { newEntrance } from './entrance.ts'
 import { type Frames, serveStream, session_streams_max, viewOf } from './live.ts'
-import { type Right, rights, type View } from './messages.ts'
-import { console_headers, newPageFiles, pageText } from './page-files.ts'
+import { type Frame, type Right, rights, type View } from './messages.ts'
+import { console_headers, newPageFiles } from './page-files.ts'
 import type { OpenSession } from './sessions.ts'
 import type { ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts'
 
 const sign_in_bytes_max = 4_096
+/** How often a live view asks who its reader is. */
+const find_again_ms = 5_000
 /** Of all that are read at once: two imports. */
 const bodies_bytes_max = 96 * 1024 * 1024
 
@@ -57,10 +59,9 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(base)) {
     throw new RangeError(`base: a path such as /console, not ${base}`)
   }
-  const { limits, readers, counters, tell } = source
+  const { limits, readers, counters, tell, clock } = source
   const entrance = newEntrance(source, base, options)
-  const files = newPageFiles()
-  const text = pageText(base)
+  const files = newPageFiles(base)
   const readBody = newBodyReader(bodies_bytes_max)
   const drawings = newDrawings()
   const streams = new WeakMap<OpenSession, number>()
@@ -104,13 +105,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (path === '/live') return serveLive(exchange)
     if (path === '/export') return serveExport(exchange)
     if (!is_page) return files.send(path.slice(1), request, response)
-    if (path === '')
-      return void response.writeHead(302, { ...console_headers, Location: `${base}/` }).end()
-    response.writeHead(200, {
-      ...{ ...console_headers, 'Content-Type': 'text/html; charset=utf-8' },
-      'Content-Length': Buffer.byteLength(text),
-    })
-    response.end(request.method === 'HEAD' ? undefined : text)
+    if (path !== '') return files.sendPage(request, response)
+    response.writeHead(302, { ...console_headers, Location: `${base}/` }).end()
   }
 
   async function serveCall(exchange: ConsoleExchange, name: string): Promise<void> {
@@ -181,10 +177,19 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
     }
     const frames = framesOf(view, { ...partsNow(), by: session.name })
+    let found_ms = clock.now_ms()
+    // Whoever says who may has been asked by the request alone, which is a long one.
+    async function next(): Promise<Frame> {
+      if (clock.now_ms() - found_ms >= find_again_ms) {
+        found_ms = clock.now_ms()
+        await entrance.find(exchange, false)
+      }
+      return frames.next()
+    }
     streams.set(session, count + 1)
     try {
       await serveStream({
-        ...{ request, response, frames, limits, readers, clock: source.clock },
+        ...{ request, response, frames: { ...frames, next }, limits, readers, clock },
         ...{ ended: session.signal, goesOn: () => entrance.goesOn(session) },
       })
     } finally {

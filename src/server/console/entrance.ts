@@ -57,7 +57,7 @@ export function newEntrance(
 
   function begin({ request, response }: ConsoleExchange, who: Who, by: string): OpenSession {
     const before = sessions.find(idIn(request), false)
-    if (before !== undefined) sessions.end(before)
+    if (before !== undefined) end(before)
     const { id, session } = sessions.begin(who)
     response.setHeader('Set-Cookie', cookieOf(request, id, session_ms_max / 1_000))
     const address = request.socket.remoteAddress

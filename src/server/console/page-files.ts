@@ -39,13 +39,15 @@ interface BuiltFile {
 
 export interface PageFiles {
   has(name: string): boolean
-  /** Rejects with a fault that says what to do where the page was not built. */
+  /** Both reject with a fault that says what to do where the page was not built. */
+  sendPage(request: IncomingMessage, response: ServerResponse): Promise<void>
   send(name: string, request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
-export const built_folder = new URL('../../console/built/', import.meta.url)
+const built_folder = new URL('../../console/built/', import.meta.url)
 
-export function newPageFiles(folder: URL = built_folder): PageFiles {
+export function newPageFiles(base: string, folder: URL = built_folder): PageFiles {
+  const html = Buffer.from(pageText(base))
   const known = new Map<string, BuiltFile>()
 
   async function read(name: string): Promise<BuiltFile> {
@@ -62,6 +64,14 @@ export function newPageFiles(folder: URL = built_folder): PageFiles {
 
   return {
     has: (name) => Object.hasOwn(types, name),
+    async sendPage(request, response) {
+      await read('page.js')
+      response.writeHead(200, {
+        ...{ ...console_headers, 'Content-Type': 'text/html; charset=utf-8' },
+        'Content-Length': html.length,
+      })
+      response.end(request.method === 'HEAD' ? undefined : html)
+    },
     async send(name, request, response) {
       const { etag, plain, zipped } = await read(name)
       const kept = { ...console_headers, 'Cache-Control': 'no-cache', ETag: etag }
@@ -87,7 +97,7 @@ function refuseUnbuilt(cause: unknown): never {
 }
 
 /** The HTML of every place of the page. */
-export function pageText(base: string): string {
+function pageText(base: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
