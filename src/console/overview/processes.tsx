@@ -14,8 +14,8 @@ import { given, keep } from '../place.ts'
 import { type LiveRow, matching, type SortKey, sorted, sorters } from './state.ts'
 
 const sort_every_ms = 5_000
-/** Drawn at first; the others follow once these are seen. */
-const first_rows = 60
+/** Rows drawn at first, and again each time that the reader comes to their end. */
+const rows_at_once = 60
 
 const columns: readonly Column<LiveRow>[] = [
   {
@@ -96,7 +96,7 @@ export function Processes({ rows }: { readonly rows: ReadonlySignal<readonly Liv
   const box = useRef<HTMLElement>(null)
   const chosen = useSignal(chosenOf(given.peek()))
   const turn = useSignal(0)
-  const is_first = useSignal(true)
+  const rows_max = useSignal(rows_at_once)
   const { text, sorting } = chosen.value
   const all = rows.value
   const shown = useMemo(
@@ -107,19 +107,14 @@ export function Processes({ rows }: { readonly rows: ReadonlySignal<readonly Liv
     chosen.value = value
     keep(value)
   }
+  const drawMore = () => {
+    rows_max.value += rows_at_once
+  }
   useEffect(() => {
-    const rest = requestAnimationFrame(() =>
-      setTimeout(() => {
-        is_first.value = false
-      }),
-    )
     const timer = setInterval(() => {
       if (box.current?.querySelector('tbody :is(:focus, :hover)') == null) turn.value += 1
     }, sort_every_ms)
-    return () => {
-      cancelAnimationFrame(rest)
-      clearInterval(timer)
-    }
+    return () => clearInterval(timer)
   }, [])
   return (
     <section class="processes" ref={box} aria-labelledby="processes">
@@ -138,10 +133,11 @@ export function Processes({ rows }: { readonly rows: ReadonlySignal<readonly Liv
       <Table
         label="Processes"
         columns={columns}
-        rows={is_first.value ? shown.slice(0, first_rows) : shown}
+        rows={shown.slice(0, rows_max.value)}
         keyOf={({ conv_id }) => conv_id}
         sorting={sorting}
         onSort={(value) => change({ text, sorting: value })}
+        more={shown.length > rows_max.value ? drawMore : undefined}
         empty="No process has this in its title or id."
       />
     </section>

@@ -34,7 +34,7 @@ interface TableProps<Row extends object> {
   readonly sorting?: Sorting
   readonly onSort?: (sorting: Sorting) => void
   /** Absent where nothing more is to come. */
-  readonly more?: (() => Promise<unknown>) | undefined
+  readonly more?: (() => unknown) | undefined
   /** In place of rows where there is none. */
   readonly empty?: ComponentChildren
   readonly classOf?: (row: Row) => string
@@ -131,7 +131,7 @@ function TableRow<Row>({ row, columns, look }: TableRowProps<Row>) {
  * Asks as soon as it comes near the window, and again where that has brought rows and the end is
  * still near; by a press for who has no window, and where a search is long without finding any.
  */
-function More({ more, rows }: { readonly more: () => Promise<unknown>; readonly rows: number }) {
+function More({ more, rows }: { readonly more: () => unknown; readonly rows: number }) {
   const end = useRef<HTMLDivElement>(null)
   const runs = useSignal(false)
   const latest = useRef(more)
@@ -139,9 +139,11 @@ function More({ more, rows }: { readonly more: () => Promise<unknown>; readonly 
   const fetchMore = async () => {
     if (runs.value) return
     runs.value = true
-    await latest.current().finally(() => {
+    try {
+      await latest.current()
+    } finally {
       runs.value = false
-    })
+    }
   }
   useEffect(() => {
     const watcher = new IntersectionObserver(
