@@ -46,7 +46,7 @@ export function newFailedGroups(
     return told
   }
 
-  const shared = atMostEvery(read_every_ms, clock, read)
+  const shared = atMostEvery(() => read_every_ms, clock, read)
   return (now) => {
     rows = now
     return shared()

@@ -69,7 +69,7 @@ export function newHealthReader(engine: ServedEngine): HealthReader {
     return last
   }
 
-  const shared = atMostEvery(read_every_ms, clock, measure)
+  const shared = atMostEvery(() => read_every_ms, clock, measure)
   return {
     begin() {
       stop ??= engine.counters.measure({ commit: durations.add })

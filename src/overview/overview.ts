@@ -31,7 +31,7 @@ export interface Overviews {
 export function newOverviews(engine: ServedEngine): Overviews {
   const { flow, clock } = engine
   const end = flow.begin()
-  const rows = newProcessRows(flow, clock)
+  const readRows = newProcessRows(flow, clock)
   const failedGroups = newFailedGroups(flow, clock)
   const health = newHealthReader(engine)
   const watches = new Set<Watch>()
@@ -41,7 +41,7 @@ export function newOverviews(engine: ServedEngine): Overviews {
     let told_failed: FailedTasks | undefined
     const watching: Watch = {
       async next() {
-        const all = await rows.read()
+        const all = await readRows()
         const [failed, health_now] = await Promise.all([failedGroups(all), health.read()])
         const processes: ProcessRow[] = []
         const now = new Map<string, ProcessRow>()

@@ -32,8 +32,10 @@ export function newProcessCounts(
   function newAsked(conv_id: string): Asked {
     /** All that were told, so that a node whose last task has left is told as empty. */
     const told = new Map<string, StatusCounts | undefined>()
-    const dueSoon = atMostEvery(due_every_ms, clock, () =>
-      flow.dueSoon(conv_id, clock.now_ms() + due_soon_ms, due_read_max),
+    const dueSoon = atMostEvery(
+      () => due_every_ms,
+      clock,
+      () => flow.dueSoon(conv_id, clock.now_ms() + due_soon_ms, due_read_max),
     )
     const read = async (): Promise<ProcessCounts> => {
       const [{ head, counts }, due] = await Promise.all([flow.nodes(conv_id), dueSoon()])
@@ -47,7 +49,7 @@ export function newProcessCounts(
       const { status, version } = head
       return { at_ms: clock.now_ms(), conv_id, status, version, nodes, ways: flow.ways(conv_id) }
     }
-    return { asked_ms: 0, read: atMostEvery(counts_every_ms, clock, read) }
+    return { asked_ms: 0, read: atMostEvery(() => counts_every_ms, clock, read) }
   }
 
   return (conv_id) => {

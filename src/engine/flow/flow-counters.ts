@@ -56,6 +56,9 @@ interface ProcessFlow {
   is_read: boolean
   readonly tallies: Readonly<Record<Status, Tally>>
   readonly done: RollingCount
+  /** What was read last, and the number of ends then. */
+  told: FlowNumbers
+  told_ends: number
   /** By the node that tasks leave and the one that they enter. */
   readonly ways: Map<string, Map<string, RollingCount>>
 }
@@ -74,7 +77,10 @@ export interface FlowCounters {
   failed_mark(): number
   /** The processes whose tasks by status are not known yet. */
   unread(conv_ids: Iterable<string>): string[]
-  /** The tasks of a process by status, and its ends minute by minute. */
+  /**
+   * The tasks of a process by status, and its ends minute by minute; the object of the last call
+   * where they are the same.
+   */
   read(conv_id: string): FlowNumbers
   /** The ways that tasks of a process took in the last ten seconds. */
   ways(conv_id: string): FlowWay[]
@@ -83,7 +89,8 @@ export interface FlowCounters {
 }
 
 export interface FlowNumbers {
-  readonly by_status: StatusCounts
+  /** Without zeros. */
+  readonly by_status: Readonly<Partial<StatusCounts>>
   /** The last 30 minutes, the oldest first; the last of them still runs. */
   readonly done: readonly number[]
 }
@@ -95,6 +102,7 @@ export interface FlowWay {
 }
 
 export const flow_minutes = 30
+const no_ends: readonly number[] = new Array<number>(flow_minutes).fill(0)
 const minute_ms = 60_000
 const second_ms = 1_000
 const rate_s = 10
@@ -197,15 +205,18 @@ export function newFlowCounters(now_ms: () => number): FlowCounters {
     failed_mark: () => failed_mark,
     unread: (conv_ids) => [...conv_ids].filter((conv_id) => !flowOf(conv_id).is_read),
     read(conv_id) {
-      const { tallies, done } = flowOf(conv_id)
-      const { processing, delayed, failed, processed, canceled } = tallies
-      return {
-        by_status: {
-          ...{ processing: processing.count, delayed: delayed.count, failed: failed.count },
-          ...{ processed: processed.count, canceled: canceled.count },
-        },
-        done: countsUpTo(done, slotOf(now_ms(), minute_ms)),
+      const flow = flowOf(conv_id)
+      const { tallies, done, told } = flow
+      const minute = slotOf(now_ms(), minute_ms)
+      let is_same = done.total === flow.told_ends && (done.slot === minute || done.total === 0)
+      for (const status of statuses) {
+        is_same &&= (told.by_status[status] ?? 0) === tallies[status].count
       }
+      if (!is_same) {
+        flow.told = { by_status: countsOf(tallies), done: countsUpTo(done, minute) }
+        flow.told_ends = done.total
+      }
+      return flow.told
     },
     ways(conv_id) {
       const at_ms = now_ms()
@@ -232,6 +243,16 @@ export function newFlowCounters(now_ms: () => number): FlowCounters {
   }
 }
 
+/** Without zeros. */
+function countsOf(tallies: ProcessFlow['tallies']): FlowNumbers['by_status'] {
+  const counts: Partial<StatusCounts> = {}
+  for (const status of statuses) {
+    const { count } = tallies[status]
+    if (count !== 0) counts[status] = count
+  }
+  return counts
+}
+
 function newProcessFlow(): ProcessFlow {
   const tally = (): Tally => ({ count: 0 })
   return {
@@ -241,6 +262,8 @@ function newProcessFlow(): ProcessFlow {
       ...{ processed: tally(), canceled: tally() },
     },
     done: newRollingCount(flow_minutes),
+    told: { by_status: {}, done: no_ends },
+    told_ends: 0,
     ways: new Map(),
   }
 }
