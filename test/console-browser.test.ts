@@ -1,0 +1,150 @@
+/**
+ * The operator's page in a browser, as an operator uses it: from the first visit by the printed link
+ * to the end of a task that had failed.
+ */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { countText } from '../src/console/parts/texts.ts'
+import type { Engine } from '../src/index.ts'
+import { type CallName, type Right, rights, token_header } from '../src/server/console/messages.ts'
+import { no_browser, testBrowser } from './support/browser.ts'
+import { callback_process, failing_process } from './support/cli-process.ts'
+import { node_args, startServe } from './support/cli-serve.ts'
+import { openConsole, type TestConsole } from './support/console-server.ts'
+import { tempFolder } from './support/package-folder.ts'
+import { tasksOf } from './support/tasks-of.ts'
+
+const browser = testBrowser()
+const { obj_id: order_id } = callback_process
+const { obj_id: fails_id } = failing_process
+const no_task = '0'.repeat(24)
+
+describe('the page', { skip: no_browser ?? false }, () => {
+  let console: TestConsole
+  let engine: Engine
+  before(async () => {
+    console = await openConsole()
+    ;({ engine } = console)
+    await engine.putProcess(callback_process)
+    await engine.putProcess(failing_process)
+  })
+  after(() => console?.close())
+
+  test('a first visit is by the link that `serve --demo` prints, once', async (t) => {
+    const folder = tempFolder()
+    const served = await startServe([
+      ...[process.execPath, ...node_args, 'serve', '--demo', '--json'],
+      ...['--db', join(folder.path, 'tasks.lmdb')],
+      ...['--http', '127.0.0.1:0', '--operator', '127.0.0.1:0'],
+    ])
+    t.after(async () => {
+      await served.stop()
+      folder.remove()
+    })
+    const { link } = served.line.demo as { link: string }
+    const { page, requests } = await browser.visit(t, link)
+    await page.getByRole('link', { name: 'Callback demo' }).waitFor()
+    assert.equal(page.url(), `${served.line.operator}/console/`)
+    const token = new URL(link).hash.replace('#link=', '')
+    // Playwright tells the page itself with what is behind the #, which is not sent.
+    assert.deepEqual(
+      requests.slice(1).filter((url) => url.includes(token)),
+      [],
+    )
+    const { page: second } = await browser.visit(t, link)
+    await second.getByText('A link works once').waitFor()
+  })
+
+  test('counts change while a load runs, and are right at its end', async (t) => {
+    const { page } = await browser.visit(t, console.operator.link('look'))
+    const waiting = page.getByRole('row', { name: 'Order' }).getByRole('cell').nth(1)
+    let created = 0
+    let is_over = false
+    const load = (async () => {
+      while (!is_over) {
+        created++
+        await engine.create({ conv_id: order_id, data: { created } })
+        await nextTurn()
+      }
+    })()
+    try {
+      for (let changes = 0; changes < 4; changes++) {
+        const seen = await waiting.innerText()
+        await waiting.filter({ hasNotText: new RegExp(`^${seen}$`) }).waitFor()
+      }
+    } finally {
+      is_over = true
+      await load
+    }
+    await waiting.filter({ hasText: new RegExp(`^${countText(created)}$`) }).waitFor()
+  })
+
+  test('many failed tasks are found, mended and retried, with a count first', async (t) => {
+    for (const n of Array(5).keys()) {
+      await engine.create({ conv_id: fails_id, ref: `many-${n}`, data: { text: 'seven' } })
+    }
+    const { page } = await browser.visit(t, console.operator.link('operate'))
+    await page
+      .getByRole('region', { name: /^Failed tasks/ })
+      .getByRole('link')
+      .first()
+      .click()
+    await page.getByRole('heading', { name: 'Tasks' }).waitFor()
+    /** Chooses the tasks and does it: the answers before the count, after it and at the end. */
+    const doToAll = async (action: string, verb: string, prepare = async () => {}) => {
+      await page.getByRole('link', { name: 'many-4' }).waitFor()
+      await page.getByRole('checkbox', { name: 'Choose all that are shown' }).check()
+      await page.getByRole('button', { name: `${action} …` }).click()
+      await prepare()
+      const act = page.getByRole('button', { name: `${verb} 5 tasks` })
+      await act.waitFor()
+      const before = await tasksOf(engine, fails_id, { status: 'failed' })
+      assert.deepEqual(
+        before.map(({ change_time_ms, create_time_ms }) => change_time_ms === create_time_ms),
+        Array(5).fill(action === 'Send data'),
+      )
+      await act.click()
+      await page.getByText('5 done').waitFor()
+      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+    }
+    await doToAll('Send data', 'Send data to', async () => {
+      await page.getByLabel('Data to add, as JSON').fill('{"text": "7"}')
+      await page.getByRole('button', { name: 'Count them' }).click()
+    })
+    await doToAll('Retry', 'Retry')
+    await page.getByText('There is no such task.').waitFor()
+    assert.equal((await engine.processes.show(fails_id)).tasks, 0)
+  })
+
+  /** [the session's right, a call, and its answer] */
+  const rows: readonly (readonly [Right, CallName, object, number])[] = [
+    ['look', 'tasks', {}, 200],
+    ['look', 'retry', { conv_id: '77', obj_id: no_task }, 403],
+    ['look', 'bulk', { action: 'cancel', filter: {} }, 403],
+    ['operate', 'retry', { conv_id: '77', obj_id: no_task }, 200],
+    ['operate', 'pause', { conv_id: '77' }, 403],
+    ['administer', 'pause', { conv_id: '77' }, 200],
+  ]
+  for (const right of rights) {
+    test(`what a session may that may ${right}`, async (t) => {
+      await engine.create({ conv_id: order_id, data: {} })
+      const { page } = await browser.visit(t, console.operator.link(right))
+      await page.getByRole('link', { name: 'Order' }).waitFor()
+      assert.equal(await page.getByText('read only').count(), right === 'look' ? 1 : 0)
+      const { token } = await (await page.request.get(console.at('session'))).json()
+      for (const [of, name, data, status] of rows) {
+        if (of !== right) continue
+        const headers = { origin: console.operator.url, [token_header]: token }
+        const answer = await page.request.post(console.at(`api/${name}`), { data, headers })
+        assert.equal(answer.status(), status, `${name}: ${await answer.text()}`)
+      }
+      await page.getByRole('link', { name: 'Tasks' }).click()
+      await page.getByRole('table', { name: 'Tasks' }).getByRole('link').first().waitFor()
+      const choices = await page.getByRole('checkbox').count()
+      assert.equal(choices > 0, right !== 'look')
+      await engine.processes.resume(fails_id)
+    })
+  }
+})
