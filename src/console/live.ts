@@ -40,7 +40,11 @@ export const connection = computed(() => {
 })
 
 /** Calls `onFrame` with the frames of the view until the function that it returns is called. */
-export function follow(view: View, onFrame: OnFrame): () => void {
+export function follow(
+  view: View,
+  onFrame: OnFrame,
+  onRefused: (fault: unknown) => void = () => {},
+): () => void {
   const query = new URLSearchParams(Object.entries(view))
   const began_ms = performance.now()
   let source: EventSource | undefined
@@ -101,7 +105,9 @@ export function follow(view: View, onFrame: OnFrame): () => void {
   async function tick(): Promise<void> {
     const now_ms = performance.now()
     const silent_ms = now_ms - Math.max(heard_ms, began_ms)
-    if (silent_ms < (heard_ms === 0 ? first_ms_max : silent_ms_max)) return
+    // A refused stream is closed by the browser, and why is told to who asks.
+    const is_refused = source?.readyState === EventSource.CLOSED
+    if (!is_refused && silent_ms < (heard_ms === 0 ? first_ms_max : silent_ms_max)) return
     hears.value = false
     if (is_asking || now_ms - asked_ms < ask_every_ms) return
     is_asking = true
@@ -117,8 +123,9 @@ export function follow(view: View, onFrame: OnFrame): () => void {
     try {
       const frame = await call('frame', view, ask_ms_max)
       if (heard_ms < now_ms) take(frame, true)
-    } catch {
+    } catch (fault) {
       // It is away, which the frame of the page says, or refuses: it is asked again.
+      if (!has_stopped && is_reachable.value) onRefused(fault)
     }
   }
 
@@ -142,16 +149,27 @@ document.addEventListener('visibilitychange', () => {
   else hiding = setTimeout(() => (is_seen.value = false), hidden_ms_max)
 })
 
-/** A hook: follows the view as long as the component is there, seen and signed in. */
-export function useFrames(view: View, onFrame: OnFrame): void {
-  const latest = useRef(onFrame)
-  latest.current = onFrame
+/**
+ * A hook: follows the view as long as the component is there, seen and signed in. `onRefused` is
+ * told why there is nothing to follow, such as a task that is gone.
+ */
+export function useFrames(
+  view: View,
+  onFrame: OnFrame,
+  onRefused?: (fault: unknown) => void,
+): void {
+  const latest = useRef({ onFrame, onRefused })
+  latest.current = { onFrame, onRefused }
   const key = JSON.stringify(view)
   const is_on = is_seen.value && typeof session.value === 'object' && !has_ended.value
-  useEffect(
-    () => (is_on ? follow(view, (frame, whole) => latest.current(frame, whole)) : undefined),
-    [key, is_on],
-  )
+  useEffect(() => {
+    if (!is_on) return
+    return follow(
+      view,
+      (frame, is_whole) => latest.current.onFrame(frame, is_whole),
+      (fault) => latest.current.onRefused?.(fault),
+    )
+  }, [key, is_on])
 }
 
 /** Where no view asks by itself, somebody has to find out when the server is back. */

@@ -91,9 +91,8 @@ export function newTaskList(): TaskList {
       (async () => {
         do {
           const from = cursor === undefined ? {} : { cursor }
-          const page = await call('tasks', {
-            ...{ ...filter.value, newest_first, limit: page_tasks, ...from },
-          })
+          const limit = Math.min(page_tasks, part_tasks - kept.length)
+          const page = await call('tasks', { ...filter.value, newest_first, limit, ...from })
           if (own !== run) return
           cursor = page.cursor
           kept = [...kept, ...page.rows]

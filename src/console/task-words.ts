@@ -5,6 +5,7 @@
 import type { HistoryEntry, HistoryWhy, Status } from '../core/model.ts'
 import type { TaskWait } from '../engine/task-wait.ts'
 import type { ShownTask } from '../server/console/messages.ts'
+import { durationText } from './parts/texts.ts'
 
 export type Part = string | { readonly at_ms: number } | { readonly obj_id: string }
 export type Sentence = readonly Part[]
@@ -150,9 +151,9 @@ const why_words: Readonly<Record<HistoryWhy, string>> = {
   fail: 'failed',
   migrate: 'moved, its node was dropped',
   count: 'created by a count',
-  handler: 'handler done',
+  handler: 'handler answered',
   call: 'call answered',
-  code: 'code done',
+  code: 'code has run',
   queue: 'taken from the queue',
   reply: 'reply came',
   copy: 'copied by a task',
@@ -166,6 +167,8 @@ export interface Happening extends HistoryEntry {
   readonly node_title?: string
   /** It came into its node with this; else it was there already. */
   readonly has_moved: boolean
+  /** The task has ended with it. */
+  readonly is_end: boolean
 }
 
 export function happenings(
@@ -180,7 +183,12 @@ export function happenings(
       says: why_words[entry.why] ?? entry.why,
       has_moved: entry.node_id !== entries[at - 1]?.node_id,
       ...(next === undefined ? {} : { stayed_ms: next.at_ms - entry.at_ms }),
-      ...(is_over ? { stayed_ms: 0 } : {}),
+      is_end: is_over,
     }
   })
+}
+
+/** How long it was somewhere, also where that is no second. */
+export function stayText(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : durationText(ms)
 }
