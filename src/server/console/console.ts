@@ -65,10 +65,12 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   const readBody = newBodyReader(bodies_bytes_max)
   const drawings = newDrawings()
   const streams = new WeakMap<OpenSession, number>()
+  let is_closed = false
   let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
 
   /** What calls are given of the engine of now; throws where there is none. */
   function partsNow(): Omit<CallContext, 'by'> {
+    if (is_closed) throw fault('shutting_down')
     const engine = source.engine()
     if (watched?.engine !== engine) {
       watched?.overviews.close()
@@ -193,6 +195,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
         ...{ ended: session.signal, goesOn: () => entrance.goesOn(session) },
       })
     } finally {
+      frames.close()
       streams.set(session, (streams.get(session) ?? 1) - 1)
     }
   }
@@ -232,6 +235,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     link: (right = 'administer') => `${base}/#link=${entrance.link(right)}`,
     refresh,
     close() {
+      is_closed = true
       entrance.close()
       void drawings.close()
       watched?.overviews.close()

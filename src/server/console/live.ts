@@ -69,7 +69,6 @@ export async function serveStream(stream: Stream): Promise<void> {
   } finally {
     readers.delete(end)
     ended.removeEventListener('abort', abort)
-    frames.close()
   }
   response.end()
 }

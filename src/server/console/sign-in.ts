@@ -75,20 +75,24 @@ export interface Tries {
 export function newTries(clock: Clock): Tries {
   /** When the last refusal is forgotten, by address; the one longest unchanged first. */
   const until = new Map<string, number>()
-  const left_ms = (address: string): number =>
-    Math.min((until.get(address) ?? 0) - clock.now_ms(), tries_max * try_again_ms)
+  const left_ms_max = tries_max * try_again_ms
+  const left_ms = (address: string): number => {
+    const left_ms = Math.max(0, (until.get(address) ?? 0) - clock.now_ms())
+    // The clock was set back.
+    return left_ms > left_ms_max ? 0 : left_ms
+  }
   return {
     check(address) {
-      const wait_ms = left_ms(address) - (tries_max - 1) * try_again_ms
+      const wait_ms = left_ms(address) + try_again_ms - left_ms_max
       if (wait_ms <= 0) return
       const retry_after_s = Math.ceil(wait_ms / 1_000)
       const text = `too many were refused: try again in ${retry_after_s} s, or sign in by a link`
       throw fault('rate_limited', text, { retry_after_s })
     },
     countRefused(address) {
-      const next_ms = clock.now_ms() + Math.max(0, left_ms(address)) + try_again_ms
+      const next_ms = Math.min(left_ms(address) + try_again_ms, left_ms_max)
       until.delete(address)
-      until.set(address, next_ms)
+      until.set(address, clock.now_ms() + next_ms)
       const [oldest] = until.size > addresses_max ? until.keys() : []
       if (oldest !== undefined) until.delete(oldest)
     },

@@ -1,0 +1,328 @@
+/**
+ * Who may in to the operator's page beside by a link: users by their secrets, and whoever the
+ * embedder names; refusals that slow down; what the log tells; and bounds of what is sent.
+ */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { type Authorized, createConsole, type Right } from '../src/console.ts'
+import type { ConsoleRight } from '../src/index.ts'
+import { input_bytes_max } from '../src/server/console/calls/call.ts'
+import { tries_max, try_again_ms } from '../src/server/console/sign-in.ts'
+import { type Asking, type ConsoleBed, openBed, type SignedIn } from './support/console-bed.ts'
+import { exchange } from './support/http-raw.ts'
+import { conv_id } from './support/http-server.ts'
+
+let bed: ConsoleBed
+before(async () => {
+  bed = await openBed()
+})
+after(() => bed.close())
+beforeEach(() => {
+  bed.clock.advance(tries_max * try_again_ms)
+  bed.told.length = 0
+})
+
+const post = (body: unknown, more: Asking = {}): Asking => ({ method: 'POST', body, ...more })
+const signInCode = (body: unknown): Promise<string> =>
+  bed.codeOf('/console/api/sign_in', post(body))
+
+async function newUser(right?: ConsoleRight): Promise<{ user: string; secret: string }> {
+  const { id: user, secret } = await bed.engine.users.add()
+  if (right !== undefined) await bed.engine.users.console(user, right)
+  return { user, secret }
+}
+
+describe('users', () => {
+  test('one with a right signs in by a secret, under its id', async () => {
+    const { session } = await bed.signIn(await newUser('operate'))
+    const { id } =
+      (await bed.engine.users.list()).find(({ console }) => console === 'operate') ?? {}
+    assert.deepEqual([session.name, session.right], [id, 'operate'])
+    const { name: by, right } = session
+    const line = { event: 'console_session', what: 'begun', by, right, of: 'user' }
+    assert.deepEqual(bed.told, [{ ...line, address: '127.0.0.1' }])
+  })
+
+  test('an unknown one gets the answer of a wrong secret', async () => {
+    const { user, secret } = await newUser('look')
+    const answers = []
+    for (const body of [
+      { user, secret: `${secret}x` },
+      { user, secret: '' },
+      { user: '999', secret },
+      { user: '999', secret: '' },
+      { user: 'x\n"', secret },
+      { user: '__proto__', secret: '' },
+    ]) {
+      const { status, text } = await bed.ask('/console/api/sign_in', post(body))
+      answers.push(`${status} ${text}`)
+    }
+    assert.equal(new Set(answers).size, 1, answers.join(''))
+    assert.match(answers[0] as string, /^401 \{"error":"bad_signature"/)
+    const refusals = bed.told.map(({ event, code, server, user, address }) => ({
+      ...{ event, code, server, user, address },
+    }))
+    const line = { event: 'request_refused', code: 'bad_signature', server: 'operator' }
+    assert.deepEqual(refusals[2], { ...line, user: '999', address: '127.0.0.1' })
+  })
+
+  test('one without a right is told so, once the secret is right', async () => {
+    const { user, secret } = await newUser()
+    assert.equal(await signInCode({ user, secret }), 'access_denied')
+    assert.equal(await signInCode({ user, secret: 'x' }), 'bad_signature')
+  })
+
+  test('a new user has none, and the list shows who has', async () => {
+    const { user } = await newUser('look')
+    const shown = async () => (await bed.engine.users.list()).find(({ id }) => id === user)
+    assert.equal((await shown())?.console, 'look')
+    await bed.engine.users.sign(user, 'hmac')
+    assert.deepEqual([(await shown())?.console, (await shown())?.sign], ['look', 'hmac'])
+    await bed.engine.users.console(user, undefined)
+    assert.deepEqual([(await shown())?.console, (await shown())?.sign], [undefined, 'hmac'])
+    await assert.rejects(bed.engine.users.console(user, 'all' as 'look'), { code: 'not_possible' })
+    await assert.rejects(bed.engine.users.console('77', 'look'), { code: 'user_not_found' })
+  })
+
+  type Change = (id: string) => Promise<unknown>
+  const changes: readonly (readonly [what: string, change: Change, right: Right | undefined])[] = [
+    ['gets a lesser right', (id) => bed.engine.users.console(id, 'look'), 'look'],
+    ['gets a higher right', (id) => bed.engine.users.console(id, 'administer'), 'administer'],
+    ['loses the right', (id) => bed.engine.users.console(id, undefined), undefined],
+    ['is removed', (id) => bed.engine.users.remove(id), undefined],
+    ['gets a new secret', (id) => bed.engine.users.rotate(id), undefined],
+    ['gets one more', (id) => bed.engine.users.rotate(id, { grace_ms: 5_000 }), 'operate'],
+  ]
+  for (const [what, change, right] of changes) {
+    test(`the session of one who ${what} may ${right ?? 'nothing'} from then on`, async () => {
+      const made = await newUser('operate')
+      const as = await bed.signIn(made)
+      await change(made.user)
+      const { status, text } = await bed.ask('/console/session', { as })
+      assert.deepEqual([status, JSON.parse(text).right], right ? [200, right] : [401, undefined])
+    })
+  }
+})
+
+describe('refused sign-ins', () => {
+  const wait = async (): Promise<string | undefined> => {
+    const { status, headers } = await bed.ask(
+      '/console/api/sign_in',
+      post({ user: '999', secret: 'x' }),
+    )
+    return status === 429 ? headers['retry-after'] : undefined
+  }
+  const refuseMany = async (): Promise<void> => {
+    for (let at = 0; at < tries_max; at++) assert.equal(await wait(), undefined, `try ${at}`)
+  }
+
+  test('slow down, and each is tried again soon', async () => {
+    await refuseMany()
+    assert.equal(await wait(), '6')
+    bed.clock.advance(try_again_ms - 1)
+    assert.equal(await wait(), '1')
+    bed.clock.advance(1)
+    assert.equal(await wait(), undefined)
+    assert.equal(await wait(), '6')
+    const { rate_limited = 0 } = bed.engine.statistics().requests.operator ?? {}
+    assert.ok(rate_limited >= 3)
+  })
+
+  test('let nobody in by the right secret meanwhile, and no longer', async () => {
+    const made = await newUser('look')
+    await refuseMany()
+    assert.equal(await signInCode(made), 'rate_limited')
+    bed.clock.advance(try_again_ms)
+    assert.equal(await signInCode(made), 'ok')
+  })
+
+  test('keep nobody out who has a link, and not for long who has a secret', async () => {
+    const made = await newUser('look')
+    for (let at = 0; at < 5 * tries_max; at++) await signInCode({ link: 'x' })
+    assert.equal(await signInCode(made), 'rate_limited')
+    assert.equal((await bed.as('look')).session.right, 'look')
+    bed.clock.advance(try_again_ms)
+    assert.equal(await signInCode(made), 'ok')
+  })
+})
+
+describe('an embedder who says who it is', () => {
+  let who: Authorized | undefined
+  let own: ConsoleBed
+  before(async () => {
+    own = await openBed({
+      ...{ base: '/staff/console', right_max: 'operate' },
+      authorize: async () => who,
+    })
+  })
+  after(() => own.close())
+  beforeEach(() => {
+    who = { name: 'ann', right: 'administer' }
+  })
+
+  async function visit(): Promise<SignedIn> {
+    const { headers, text } = await own.ask('/staff/console/session')
+    const [cookie = ''] = headers['set-cookie']?.[0]?.split(';') ?? []
+    const session = JSON.parse(text)
+    return { cookie, session, token: session.token }
+  }
+  const code = (as: SignedIn) => own.codeOf('/staff/console/session', { as })
+
+  test('lets in whoever it names, no further than it may be', async () => {
+    const as = await visit()
+    assert.deepEqual([as.session.name, as.session.right], ['ann', 'operate'])
+    assert.equal((await own.call('bulk_jobs', {}, as)).status, 200)
+    assert.equal((await own.call('pause', { conv_id }, as)).status, 403)
+    who = { name: 'ann', right: 'look' }
+    assert.equal((await own.call('cancel', {}, as)).status, 403)
+  })
+
+  test('lets in nobody else', async () => {
+    who = undefined
+    assert.equal(await own.codeOf('/staff/console/session'), 'bad_signature')
+    assert.equal((await own.ask('/staff/console/')).status, 200)
+  })
+
+  for (const then of [undefined, { name: 'ben', right: 'look' as const }]) {
+    test(`ends the session of one who is ${then?.name ?? 'nobody'} then`, async () => {
+      const as = await visit()
+      who = then
+      assert.equal((await own.call('tasks', {}, as)).status, 401)
+      who = { name: 'ann', right: 'look' }
+      assert.equal((await own.call('tasks', {}, as)).status, 401)
+    })
+  }
+
+  test('has no links, and no sign-in by secrets', async () => {
+    const { id: user, secret } = await own.engine.users.add()
+    await own.engine.users.console(user, 'look')
+    const sent = post({ user, secret })
+    assert.equal(await own.codeOf('/staff/console/api/sign_in', sent), 'not_possible')
+    assert.throws(() => own.console.link(), { code: 'not_possible' })
+  })
+
+  test('that throws is a bug, and nobody is in', async () => {
+    const bugs: unknown[] = []
+    const broken = await openBed({
+      authorize() {
+        throw new Error('no table')
+      },
+      onBug: (bug) => void bugs.push(bug),
+    })
+    const { status, text } = await broken.ask('/console/session')
+    assert.deepEqual([status, bugs.length], [500, 1])
+    assert.doesNotMatch(text, /no table/)
+    await broken.close()
+  })
+
+  test('the page says its base, and is at no other', async () => {
+    assert.match((await own.ask('/staff/console/')).text, /content="\/staff\/console"/)
+    assert.match((await own.ask('/console/')).text, /^not the page's/)
+    assert.equal(await code(await visit()), 'ok')
+  })
+
+  for (const base of ['', '/', 'console', '/x/', '/"x', '/a b', '/../..//']) {
+    test(`not under ${JSON.stringify(base)}`, () =>
+      assert.throws(() => createConsole(bed.engine, { base }), RangeError))
+  }
+})
+
+describe('what the log tells of acts', () => {
+  const acted = () => bed.told.filter(({ event }) => event === 'console_acted')
+
+  test('one line for each, done or refused, with who did it and no data', async () => {
+    const secret_data = JSON.stringify({ amount: 'data of a task' })
+    const { obj_id } = await bed.engine.create({ conv_id, ref: 'r', data: { n: 1 } })
+    const [operator, looker] = [await bed.signIn(await newUser('operate')), await bed.as('look')]
+    bed.told.length = 0
+    const named = { conv_id, obj_id }
+    const none = { conv_id, obj_id: '0'.repeat(24) }
+    await bed.call('modify', { ...named, data_text: secret_data }, operator)
+    await bed.call('cancel', none, operator)
+    await bed.call('cancel', { conv_id }, operator)
+    await bed.call('cancel', named, looker)
+    await bed.call('pause', { conv_id }, operator)
+    await bed.call('tasks', {}, operator)
+    const by = operator.session.name
+    const lines = acted().map(({ event: _, ...fields }) => fields)
+    assert.deepEqual(lines, [
+      { act: 'modify', by, code: 'ok', tasks: 1, ...named },
+      { act: 'cancel', by, code: 'not_found_task', ...none },
+      { act: 'cancel', by, code: 'bad_request', conv_id },
+      { act: 'cancel', by: 'link', code: 'access_denied' },
+      { act: 'pause', by, code: 'access_denied' },
+    ])
+    assert.equal(bed.told.length, lines.length)
+    assert.doesNotMatch(JSON.stringify(bed.told), /data of a task/)
+  })
+
+  test('a session that only looks, whoever asks', async () => {
+    const only = await openBed({ right_max: 'look' })
+    const { id: user, secret } = await only.engine.users.add()
+    await only.engine.users.console(user, 'administer')
+    for (const as of [await only.as('administer'), await only.signIn({ user, secret })]) {
+      assert.equal(as.session.right, 'look')
+      assert.equal((await only.call('resume', { conv_id }, as)).status, 403)
+      assert.equal((await only.call('tasks', {}, as)).status, 200)
+    }
+    await only.close()
+  })
+})
+
+describe('bounds', () => {
+  let me: SignedIn
+  beforeEach(async () => {
+    me = await bed.as('administer')
+  })
+
+  const too_long = JSON.stringify({ x: 'x'.repeat(input_bytes_max) })
+  // biome-ignore format: a table
+  const rows: readonly (readonly [what: string, name: string, body: string, headers: Record<string, string>, status: number])[] = [
+    ['a body over the bound',       'tasks',   too_long,      {}, 413],
+    ['one in chunks',               'tasks',   too_long,      { 'Transfer-Encoding': 'chunked' }, 413],
+    ['a sign-in over its own',      'sign_in', `"${'x'.repeat(5_000)}"`, {}, 413],
+    ['a body that is no JSON',      'tasks',   '{',           {}, 400],
+    ['deep nesting',                'tasks',   '['.repeat(200_000), {}, 400],
+    ['no body',                     'tasks',   '',            {}, 400],
+    ['a form',                      'tasks',   'a=b',         { 'Content-Type': 'application/x-www-form-urlencoded' }, 415],
+    ['JSON that says it is text',   'tasks',   '{}',          { 'Content-Type': 'text/plain' }, 415],
+  ]
+  for (const [what, name, body, headers, status] of rows) {
+    test(`${what}: ${status}`, async () => {
+      const sent = { method: 'POST', body, as: me, headers }
+      const answer = await bed.ask(`/console/api/${name}`, sent)
+      assert.equal(answer.status, status, answer.text)
+      assert.equal((await bed.call('bulk_jobs', {}, me)).status, 200)
+    })
+  }
+
+  test('a body that is announced as too long is refused unread', async () => {
+    const head = [
+      ...['POST /console/api/tasks HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
+      ...[`Cookie: ${me.cookie}`, `X-Conveyor-Token: ${me.token}`, 'Content-Length: 99999999'],
+    ]
+    const { status, headers } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
+    assert.deepEqual([status, headers.connection], [413, 'close'])
+  })
+
+  test('of nobody a body is read', async () => {
+    const head = [
+      ...['POST /console/api/import HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
+      'Content-Length: 30000000',
+    ]
+    const { status } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
+    assert.equal(status, 401)
+  })
+
+  test('a body that breaks off is no bug', async () => {
+    const socket = connect(bed.port, '127.0.0.1')
+    const head = [
+      ...['POST /console/api/tasks HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
+      ...[`Cookie: ${me.cookie}`, `X-Conveyor-Token: ${me.token}`, 'Content-Length: 100'],
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n{"x":`, () => socket.resetAndDestroy())
+    while (!bed.told.some(({ event }) => event === 'request_refused')) await bed.as('look')
+    assert.ok(!bed.told.some(({ event }) => event === 'bug'))
+  })
+})
