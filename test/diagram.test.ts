@@ -9,9 +9,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { draw } from '../src/diagram/draw.ts'
 import type { Drawing, Point, Way } from '../src/diagram/drawing.ts'
+import { type DrawingSettings, type Drawn, newDrawings } from '../src/diagram/drawings.ts'
 import { graphOf } from '../src/diagram/graph.ts'
 import { mermaidOf } from '../src/diagram/mermaid.ts'
 import { type Pictured, svgOf } from '../src/diagram/svg.ts'
+import { fakeClock } from './support/fake-clock.ts'
 import { runs } from './support/short-run.ts'
 
 interface NodeGiven {
@@ -64,6 +66,13 @@ function faultsOf({ boxes, ways, width, height }: Drawing): string[] {
     const name = `${from_node_id} to ${to_node_id}`
     if (points.length < 2 || !points.every(inside)) faults.push(`${name} is nowhere`)
     if ((label === '') !== (label_at === undefined)) faults.push(`${name} has no place for words`)
+    const on = points.slice(1).some((b, at) => {
+      const { x, y } = label_at ?? b
+      const a = points[at] as Point
+      const beside = x < Math.min(a.x, b.x) - 1 || x > Math.max(a.x, b.x) + 1
+      return !beside && y >= Math.min(a.y, b.y) - 1 && y <= Math.max(a.y, b.y) + 1
+    })
+    if (!on && from_node_id !== to_node_id) faults.push(`${name} has its words elsewhere`)
     for (const [at, b] of points.slice(1).entries()) {
       const a = points[at] as Point
       for (const { node_id, x, y, width: wide, height: tall } of boxes) {
@@ -351,7 +360,7 @@ test('no way of any graph runs under a box, and no boxes overlap', async () => {
       assert.deepEqual(faultsOf(drawing), [])
       assert.doesNotMatch(svgOf(pictured(given), drawing), /NaN|Infinity|undefined/)
     }),
-    { numRuns: runs(60) },
+    { numRuns: runs(25) },
   )
 })
 
@@ -379,6 +388,194 @@ for (const folder of ['src/examples', 'test/vectors']) {
         assert.deepEqual(faultsOf(drawing), [], name)
         if (folder === 'src/examples') assert.equal(drawing.places, how, name)
       }
+    }
+  })
+}
+
+const version = (hash: string, nodes: readonly object[] = [{ id: 's', obj_type: 1 }]): Drawn => ({
+  ...{ conv_id: '1', hash, definition_text: textOf(nodes) },
+})
+
+/** In place of a thread that draws: it answers at once with an empty drawing, hangs or dies. */
+const scripts = {
+  answers: `const { parentPort, workerData } = require('node:worker_threads')
+    const places = workerData.how
+    parentPort.postMessage([{ places, boxes: [], ways: [], width: 0, height: 0 }])`,
+  hangs: 'setInterval(() => {}, 1e6)',
+  dies: 'process.exit(1)',
+  throws: `throw new Error('broken')`,
+  fills: `const all = []; for (;;) all.push(new Array(1e5).fill(all.length))`,
+} as const
+
+function stage(threads: readonly (keyof typeof scripts)[], more: Partial<DrawingSettings> = {}) {
+  const clock = fakeClock(0)
+  let started = 0
+  const start = () => {
+    const name = threads[started++] ?? 'answers'
+    if (name === 'hangs') setImmediate(() => clock.advance(10_000))
+    return { script: scripts[name], options: { eval: true } }
+  }
+  const drawings = newDrawings({ clock, start, ...more })
+  return { drawings, started: () => started }
+}
+
+/** [what the threads do, what becomes of the drawing] */
+const threads: [(keyof typeof scripts)[], string][] = [
+  [['answers'], 'drawn'],
+  [['hangs'], 'grid'],
+  [['dies'], 'grid'],
+  [['throws'], 'grid'],
+  [['fills'], 'grid'],
+  [['dies', 'throws'], 'Error: broken'],
+]
+
+for (const [given, expected] of threads) {
+  test(`a thread that ${given.join(', then one that ')} gives ${expected}`, async () => {
+    const { drawings, started } = stage(given, { heap_mb: 16 })
+    const found = await drawings.drawingOf(version('a')).then(({ places }) => places, String)
+    assert.equal(found, expected)
+    assert.equal(started(), expected === 'drawn' ? 1 : 2)
+    // What failed is not kept, and the next thread is a new one.
+    if (expected.startsWith('Error')) await drawings.drawingOf(version('a'))
+    assert.equal((await drawings.drawingOf(version('b'))).places, 'drawn')
+    await drawings.close()
+  })
+}
+
+test('a version is drawn once, for all that want it, and the oldest drawings are forgotten', async () => {
+  const { drawings, started } = stage([], { kept_parts_max: 2 })
+  const steps: [string, boolean, threads: number][] = [
+    ['a', false, 1],
+    ['a', false, 1],
+    ['a', true, 2],
+    ['a', false, 2],
+    ['b', false, 3],
+    ['a', false, 3],
+    ['a', true, 4],
+    ['b', false, 5],
+  ]
+  for (const [hash, laid_out, expected] of steps) {
+    const options = { laid_out }
+    await Promise.all([1, 2].map(() => drawings.drawingOf(version(hash), options)))
+    assert.equal(started(), expected, hash)
+  }
+  await drawings.close()
+})
+
+test('too many that wait are refused, and a closed one draws nothing', async () => {
+  const { drawings } = stage(['hangs'], { waiting_max: 2, clock: fakeClock(0) })
+  const wanted = ['a', 'b', 'c', 'a'].map((hash) =>
+    drawings.drawingOf(version(hash)).then(
+      () => 'drawn',
+      ({ code }) => code,
+    ),
+  )
+  assert.equal(await wanted[2], 'overloaded')
+  await drawings.close()
+  const closed = 'shutting_down'
+  assert.deepEqual(await Promise.all(wanted), [closed, closed, 'overloaded', closed])
+  await assert.rejects(drawings.drawingOf(version('d')), { code: closed })
+})
+
+test('2,000 nodes with 10,000 ways come as a grid, and the event loop goes on', async () => {
+  const nodes = Array.from({ length: 2_000 }, (_, at) => ({
+    ...{ id: `n${at}`, obj_type: at === 0 ? 1 : 0, x: at, y: 0 },
+    condition: { logics: [1, 2, 3, 4, 5].map((step) => go(`n${(at * step * 7 + step) % 2_000}`)) },
+  }))
+  const drawings = newDrawings()
+  let turns = 0
+  const turn = setInterval(() => turns++, 1)
+  const drawing = await drawings.drawingOf(version('a', nodes)).finally(() => clearInterval(turn))
+  const small = [{ id: 's', obj_type: 1, condition: { logics: [go('s')] } }]
+  const both = await drawings.comparedOf(version('b'), version('c', small))
+  assert.deepEqual([both.from.ways.length, both.to.ways.length], [0, 1])
+  await drawings.close()
+  const ways = new Set(
+    nodes.flatMap(({ id, condition }) => condition.logics.map((way) => id + way.to_node_id)),
+  )
+  assert.deepEqual([drawing.boxes.length, drawing.ways.length], [2_000, ways.size])
+  assert.equal(new Set(drawing.boxes.map(({ y }) => y)).size, 45)
+  assert.ok(turns > 5, `${turns} turns`)
+})
+
+/** [places of two versions: node, x, y; how both are drawn] */
+type Placed = readonly (readonly [id: string, x?: number, y?: number])[]
+const versions: readonly (readonly [from: Placed, to: Placed, Drawing['places']])[] = [
+  [
+    [
+      ['a', 0, 0],
+      ['b', 0, 200],
+    ],
+    [
+      ['a', 0, 0],
+      ['b', 300, 200],
+    ],
+    'drawn',
+  ],
+  [
+    [
+      ['a', 0, 0],
+      ['b', 0, 200],
+    ],
+    [
+      ['a', 0, 0],
+      ['c', 300, 200],
+    ],
+    'drawn',
+  ],
+  [
+    [
+      ['a', 0, 0],
+      ['b', 0, 200],
+    ],
+    [
+      ['a', 0, 0],
+      ['c', 0, 200],
+    ],
+    'laid_out',
+  ],
+  [
+    [['a', 0, 0], ['b']],
+    [
+      ['a', 0, 0],
+      ['c', 0, 200],
+    ],
+    'laid_out',
+  ],
+  [[], [['a', 0, 0]], 'drawn'],
+]
+
+for (const [from, to, places] of versions) {
+  test(`versions with ${JSON.stringify([from, to])} are ${places} side by side`, async () => {
+    const texts = [from, to].map((nodes, newer) =>
+      textOf(
+        nodes.map(([id, x, y], at) => {
+          const wanted = {
+            ...condition('n', 'more', newer, 'number'),
+            to_node_id: nodes.at(-1)?.[0],
+          }
+          return { id, x, y, obj_type: at === 0 ? 1 : 0, condition: { logics: [wanted] } }
+        }),
+      ),
+    )
+    const both = await draw({ definition_texts: texts, how: 'drawn' })
+    const [older, newer] = both as [Drawing, Drawing]
+    for (const [at, drawing] of both.entries()) {
+      assert.equal(drawing.places, places)
+      assert.deepEqual(
+        drawing.boxes.map(({ node_id }) => node_id),
+        [from, to][at]?.map(([id]) => id),
+      )
+      assert.deepEqual(
+        new Set(drawing.ways.map(({ label }) => label)),
+        new Set(drawing.boxes.length > 0 ? [`n > "${at}"`.replaceAll('"', '')] : []),
+      )
+      assert.deepEqual(faultsOf(drawing), [])
+    }
+    assert.deepEqual([older.width, older.height], [newer.width, newer.height])
+    for (const { node_id, x, y } of newer.boxes) {
+      const same = older.boxes.find((box) => box.node_id === node_id)
+      if (same !== undefined) assert.deepEqual([same.x, same.y], [x, y])
     }
   })
 }

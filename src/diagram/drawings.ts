@@ -5,7 +5,7 @@
  * ended, and the version is drawn as a plain grid by another.
  */
 import { Worker } from 'node:worker_threads'
-import { steadyClock, within } from '../core/clock.ts'
+import { type Clock, steadyClock, within } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { type ThreadStart, threadStart } from '../core/thread-start.ts'
 import type { ProcessDetails } from '../engine/process-api.ts'
@@ -27,25 +27,26 @@ export interface Drawings {
 }
 
 export interface DrawingSettings {
-  /** How long a thread may take. */
+  /** How long a thread may take, and how much memory. */
   readonly ms_max: number
-  /** Boxes and ways of all drawings that are kept. */
+  readonly heap_mb: number
+  /** Boxes and ways of all drawings that are kept; the newest is kept whatever it has. */
   readonly kept_parts_max: number
   readonly waiting_max: number
+  readonly clock: Clock
   readonly start: () => ThreadStart
 }
 
 const usual: DrawingSettings = {
-  ms_max: 8_000,
+  ms_max: 10_000,
+  heap_mb: 768,
   kept_parts_max: 50_000,
   waiting_max: 50,
+  clock: steadyClock,
   start: () => threadStart(import.meta.url, 'draw-worker'),
 }
-/** A layout that needs more is ended and drawn as a grid. */
-const heap_mb = 768
-
 export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
-  const { ms_max, kept_parts_max, waiting_max, start } = { ...usual, ...settings }
+  const { ms_max, heap_mb, kept_parts_max, waiting_max, clock, start } = { ...usual, ...settings }
   /** The one that was wanted last is the last. */
   const kept = new Map<string, { readonly made: Promise<readonly Drawing[]>; parts: number }>()
   let last: Promise<unknown> = Promise.resolve()
@@ -115,7 +116,7 @@ export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
       )
     })
     try {
-      const made = await within(steadyClock, ms_max, answer)
+      const made = await within(clock, ms_max, answer)
       if (made === 'late') throw new Error('the drawing thread took too long')
       return made
     } finally {

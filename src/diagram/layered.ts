@@ -2,8 +2,10 @@
  * A layout in layers from the start downwards, by ELK: it orders the boxes, routes the ways at
  * right angles and keeps room for their labels. ELK never leads a way under a box.
  */
-import ELK, { type ElkNode } from 'elkjs'
+import ELK, { type ElkLabel, type ElkNode, type ElkShape } from 'elkjs'
+import type { Point } from './drawing.ts'
 import type { Graph } from './graph.ts'
+import { withLabels } from './labels.ts'
 import { box_px, type Layout } from './layout.ts'
 import { label_height_px, labelWidth } from './text.ts'
 
@@ -11,7 +13,6 @@ const options = {
   'elk.algorithm': 'layered',
   'elk.direction': 'DOWN',
   'elk.edgeRouting': 'ORTHOGONAL',
-  'elk.edgeLabels.inline': 'true',
   'elk.spacing.nodeNode': '46',
   'elk.spacing.edgeNode': '22',
   'elk.spacing.edgeEdge': '12',
@@ -23,7 +24,7 @@ const options = {
 }
 
 /** Above so many ways a layout in seconds is worth more than few crossings. */
-const careful_ways_max = 1_000
+const careful_ways_max = 300
 const quick_options = {
   'elk.layered.thoroughness': '1',
   'elk.layered.nodePlacement.strategy': 'SIMPLE',
@@ -31,25 +32,23 @@ const quick_options = {
 }
 
 export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
+  const is_careful = ways.length <= careful_ways_max
   const elk = new ELK.default()
   const graph: ElkNode = {
     id: 'graph',
-    layoutOptions: { ...options, ...(ways.length > careful_ways_max ? quick_options : {}) },
+    layoutOptions: { ...options, ...(is_careful ? {} : quick_options) },
     children: boxes.map(({ kind }, at) => ({
       ...{ id: `${at}`, ...box_px },
       layoutOptions: kind === 'start' ? { 'elk.layered.layering.layerConstraint': 'FIRST' } : {},
     })),
     edges: ways.map(({ from, to, label }, at) => ({
       ...{ id: `way ${at}`, sources: [`${from}`], targets: [`${to}`] },
-      labels: label === '' ? [] : [{ width: labelWidth(label), height: label_height_px }],
+      labels: label === '' || !is_careful ? [] : [labelOf(label)],
     })),
   }
   const out: ElkNode = await elk.layout(graph)
-  return {
-    middles: (out.children ?? []).map(({ x = 0, y = 0 }) => ({
-      x: x + box_px.width / 2,
-      y: y + box_px.height / 2,
-    })),
+  const layout = {
+    middles: (out.children ?? []).map(middleOf),
     routes: (out.edges ?? []).map(({ sections = [], labels = [] }) => {
       const points = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [
         startPoint,
@@ -57,9 +56,18 @@ export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
         endPoint,
       ])
       const [label] = labels
-      if (label === undefined) return { points }
-      const { x = 0, y = 0, width = 0, height = 0 } = label
-      return { points, label_at: { x: x + width / 2, y: y + height / 2 } }
+      return label === undefined ? { points } : { points, label_at: middleOf(label) }
     }),
   }
+  return is_careful ? layout : withLabels(ways, layout)
+}
+
+function middleOf({ x = 0, y = 0, width = 0, height = 0 }: ElkShape): Point {
+  return { x: x + width / 2, y: y + height / 2 }
+}
+
+/** It stands on its way, in room that ELK keeps for it. */
+function labelOf(text: string): ElkLabel {
+  const layoutOptions = { 'elk.edgeLabels.inline': 'true', 'elk.edgeLabels.placement': 'CENTER' }
+  return { text, width: labelWidth(text), height: label_height_px, layoutOptions }
 }

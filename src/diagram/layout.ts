@@ -23,14 +23,23 @@ export interface Rect extends Point {
   readonly half_y: number
 }
 
-export const halves = { half_x: box_px.width / 2, half_y: box_px.height / 2 } as const
+export function boxAt({ x, y }: Point): Rect {
+  return { x, y, half_x: box_px.width / 2, half_y: box_px.height / 2 }
+}
 
 export function overlap(a: Rect, b: Rect): boolean {
   return Math.abs(a.x - b.x) < a.half_x + b.half_x && Math.abs(a.y - b.y) < a.half_y + b.half_y
 }
 
+/** A straight part of a way. */
+export type Part = readonly [from: Point, to: Point]
+
+export function partsOf(points: readonly Point[]): Part[] {
+  return points.slice(1).map((to, at) => [points[at] as Point, to])
+}
+
 /** The rectangle between two corners. */
-function rectBetween(a: Point, b: Point): Rect {
+export function rectBetween(a: Point, b: Point): Rect {
   return {
     ...{ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 },
     ...{ half_x: Math.abs(a.x - b.x) / 2, half_y: Math.abs(a.y - b.y) / 2 },
@@ -40,15 +49,15 @@ function rectBetween(a: Point, b: Point): Rect {
 /** A way may touch the edge of a box, as its ends do. */
 const touch_px = 0.5
 
-/** How many ways run under a box, at right angles or not at all. */
-export function waysUnder({ middles, routes }: Layout): number {
-  const boxes = middles.map(({ x, y }) => ({
-    ...{ x, y, half_x: halves.half_x - touch_px, half_y: halves.half_y - touch_px },
+/** Whether a way runs under a box. */
+export function runsUnder({ middles, routes }: Layout): boolean {
+  const boxes = middles.map(boxAt).map(({ half_x, half_y, ...middle }) => ({
+    ...{ ...middle, half_x: half_x - touch_px, half_y: half_y - touch_px },
   }))
-  return routes.filter(({ points }) =>
-    points.slice(1).some((point, at) => {
-      const part = rectBetween(points[at] as Point, point)
+  return routes.some(({ points }) =>
+    partsOf(points).some(([a, b]) => {
+      const part = rectBetween(a, b)
       return boxes.some((box) => overlap(box, part))
     }),
-  ).length
+  )
 }
