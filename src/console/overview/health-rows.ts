@@ -19,6 +19,7 @@ export interface HealthRow {
 const day_ms = 86_400_000
 const certificate_soon_ms = 14 * day_ms
 const slow_commit_ms = 250
+const renew = 'Move it and its key away and run `conveyor certs init DIR`: no restart is needed.'
 const late_ms = 5_000
 const disk_soon_bytes = 2e9
 
@@ -102,13 +103,12 @@ function certificates({ certificates_until_ms }: Health, now_ms: number): Health
   const left_ms = until_ms - now_ms
   if (left_ms <= 0) {
     const figure = `${whose}: ended ${durationText(-left_ms)} ago`
-    const helps = 'Callers are refused. `conveyor certs` makes another.'
+    const helps = `No caller can connect. ${renew}`
     return [{ name, state: 'wrong', word: 'ended', figure, helps }]
   }
   const figure = `${whose}: ${durationText(left_ms)} left`
   if (left_ms > certificate_soon_ms) return [{ name, state: 'fine', figure }]
-  const helps = '`conveyor certs` makes another; the server takes it without a restart.'
-  return [{ name, state: 'soon', word: 'ends soon', figure, helps }]
+  return [{ name, state: 'soon', word: 'ends soon', figure, helps: renew }]
 }
 
 function key({ checks, key_problem }: Health): HealthRow {

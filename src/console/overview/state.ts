@@ -12,6 +12,8 @@ export interface LiveRow {
   /** Tasks that are neither failed nor ended. */
   readonly waiting: ReadonlySignal<number>
   readonly failed: ReadonlySignal<number>
+  /** Of every status, as far as they are kept. */
+  readonly tasks: ReadonlySignal<number>
   /** Ended in each minute that is over, the oldest first. */
   readonly done: ReadonlySignal<readonly number[]>
   /** Of the last minute that is over, or of the one that runs where that has more already. */
@@ -63,6 +65,7 @@ function newRow(first: ProcessRow): OwnRow {
   const status = signal(first.status)
   const waiting = signal(0)
   const failed = signal(0)
+  const tasks = signal(0)
   const done: Signal<readonly number[]> = signal([])
   const done_a_minute = signal(0)
   const take = (row: ProcessRow) => {
@@ -71,13 +74,14 @@ function newRow(first: ProcessRow): OwnRow {
     status.value = row.status
     waiting.value = (by_status.delayed ?? 0) + (by_status.processing ?? 0)
     failed.value = by_status.failed ?? 0
+    tasks.value = Object.values(by_status).reduce((sum, count) => sum + count, 0)
     const over = row.done.slice(0, -1)
     if (over.some((count, at) => count !== done.value[at])) done.value = over
     done_a_minute.value = Math.max(row.done.at(-1) ?? 0, row.done.at(-2) ?? 0)
   }
   take(first)
   const { conv_id } = first
-  return { conv_id, title, status, waiting, failed, done, done_a_minute, take }
+  return { conv_id, title, status, waiting, failed, tasks, done, done_a_minute, take }
 }
 
 /** By what the table of processes is sorted; what is equal goes by title. */

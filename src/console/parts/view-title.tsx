@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { type Place, place } from '../place.ts'
 
 interface ViewTitleProps {
   /** Of the window; browsers keep it, so nothing of a task's data belongs here. */
@@ -11,13 +12,17 @@ interface ViewTitleProps {
   readonly children?: ComponentChildren
 }
 
-let has_shown = false
+/** Of the heading that was shown last. */
+let shown: Place | undefined
 
 export function ViewTitle({ window, children = window }: ViewTitleProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    if (has_shown) heading.current?.focus({ preventScroll: true })
-    has_shown = true
+    const is_first = shown === undefined
+    // A view that draws its heading anew takes the focus from nobody.
+    const is_free = shown !== place.peek() || document.activeElement === document.body
+    if (!is_first && is_free) heading.current?.focus({ preventScroll: true })
+    shown = place.peek()
   }, [])
   useEffect(() => {
     document.title = `${window} · Conveyor`

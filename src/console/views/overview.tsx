@@ -8,6 +8,8 @@ import { Processes } from '../overview/processes.tsx'
 import { newOverviewState } from '../overview/state.ts'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
+import { may } from '../session.ts'
+import { Import } from './import.tsx'
 
 export function Overview() {
   const state = useMemo(newOverviewState, [])
@@ -15,37 +17,53 @@ export function Overview() {
     if (frame.view === 'overview') state.take(frame.overview, is_whole)
   })
   const rows = useComputed(() => state.rows.value ?? [])
+  const has_no_task = useComputed(
+    () => rows.value.length > 0 && rows.value.every(({ tasks }) => tasks.value === 0),
+  )
   const has_come = state.rows.value !== undefined
   return (
     <div class="overview">
       <header class="view-head">
         <ViewTitle window="Overview" />
+        <HealthNotes health={state.health} />
         <Uptime health={state.health} />
+        {may('administer') && <Import />}
       </header>
-      <HealthNotes health={state.health} />
       {!has_come && <p class="begin">Reading…</p>}
       <HealthTiles health={state.health} />
-      {has_come && rows.value.length === 0 && <Empty />}
+      {has_come && rows.value.length === 0 && <Begin commands={from_nothing} />}
       {rows.value.length > 0 && (
         <div class="columns">
           <Processes rows={rows} />
           <Failed failed={state.failed} />
         </div>
       )}
+      {has_no_task.value && <Begin commands={from_process(rows.value[0]?.conv_id ?? '')} />}
     </div>
   )
 }
 
-const commands = [
-  ['Import a process, as the editor exports it:', 'conveyor process import FILE.json'],
-  ['Let a user use it:', 'conveyor process share CONV_ID USER'],
-  ['Make a task:', `conveyor task create CONV_ID --ref first --data '{"amount": 7}'`],
-] as const
+type Commands = readonly (readonly [text: string, command: string])[]
 
-function Empty() {
+const from_nothing: Commands = [
+  ['Import a process, as the editor exports it:', 'conveyor process import FILE.json'],
+  ['Make a task in it:', `conveyor task create CONV_ID --ref first --data '{"amount": 7}'`],
+]
+
+function from_process(conv_id: string): Commands {
+  return [
+    ['Make a task:', `conveyor task create ${conv_id} --ref first --data '{"amount": 7}'`],
+    ['Let a user make tasks:', `conveyor process share ${conv_id} USER`],
+  ]
+}
+
+/** What to do next where there is nothing to see. */
+function Begin({ commands }: { readonly commands: Commands }) {
+  const is_empty = commands === from_nothing
   return (
-    <section class="empty-engine panel" aria-labelledby="empty">
-      <h2 id="empty">Nothing is here yet</h2>
+    <section class="begin-here panel" aria-labelledby="begin-here">
+      <h2 id="begin-here">{is_empty ? 'No process is here yet' : 'No task is here yet'}</h2>
+      {is_empty && may('administer') && <p>Drop a file of a process here, or do it by hand:</p>}
       <ol>
         {commands.map(([text, command]) => (
           <li key={command}>

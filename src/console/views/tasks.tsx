@@ -12,6 +12,7 @@ import { Button } from '../parts/button.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { countText } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
+import { ViewTitle } from '../parts/view-title.tsx'
 import { given, keep } from '../place.ts'
 import { call, may } from '../session.ts'
 import { type Chosen, newTaskList, part_tasks, type TaskList } from '../task-list.ts'
@@ -38,7 +39,7 @@ export function TasksView() {
   const { is_running } = list.progress.value
   return (
     <div class="tasks-view">
-      <h1>Tasks</h1>
+      <ViewTitle window="Tasks" />
       {may('operate') && <OpenJobs />}
       <SearchForm
         search={search}
