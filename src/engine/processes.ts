@@ -27,6 +27,7 @@ import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import type { Graph } from '../process/graph.ts'
 import type { Store, View } from '../store/store.ts'
 import type { Addresses } from './addresses.ts'
 import { aliasName, convIdOf, listAliases, putAlias } from './aliases.ts'
@@ -203,13 +204,17 @@ function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 
+/** A definition may be long, and is shown again and again. */
+const edges_known = new WeakMap<Graph, ReturnType<typeof edgesOf>>()
+
 function showProcess(
   view: View,
   { conv_id, record, graph }: Process,
   handlers: Pick<Handlers, 'nameIn'>,
 ): ProcessDetails {
   const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
-  const edges = edgesOf(definition_text)
+  const edges = edges_known.get(graph) ?? edgesOf(definition_text)
+  edges_known.set(graph, edges)
   const counts = countsByNode(view, conv_id)
   return {
     ...infoOf(view, conv_id, record),

@@ -171,14 +171,18 @@ export function viewOfResult({ task, ...view }: ActionResult): ResultView {
   return { ...view, now: { status: task.status, node_id: task.node_id } }
 }
 
+const masked_flag = 'auto-clear'
+
 /** Where a definition's parameters with the flag `auto-clear` are; each also as one plain name. */
 export function maskedPaths(definition_text: string): readonly ParamPath[] {
+  // Seldom there, and the text is written as `stringifyJson` writes it.
+  if (!definition_text.includes(masked_flag)) return []
   const paths: ParamPath[] = []
   const definition = parseStored(definition_text)
   const params = isObject(definition) ? definition.params : undefined
   for (const param of Array.isArray(params) ? params : []) {
     if (!isObject(param) || typeof param.name !== 'string' || !Array.isArray(param.flags)) continue
-    if (param.flags.includes('auto-clear')) paths.push(readParamPath(param.name), [param.name])
+    if (param.flags.includes(masked_flag)) paths.push(readParamPath(param.name), [param.name])
   }
   return paths
 }

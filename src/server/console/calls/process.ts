@@ -14,15 +14,15 @@ export const process: CallRow<'process'> = {
     const input = inputOf(given, ['conv_id', 'version', 'laid_out'])
     const conv_id = idOf('conv_id', input.conv_id)
     const laid_out = flagOf('laid_out', input.laid_out)
-    const wanted = optional('version', input.version, countOf)
+    const { version: wanted } = optional('version', input.version, countOf)
     const { processes } = engine
-    const [present, shown, versions, aliases] = await Promise.all([
+    const [present, versions, aliases] = await Promise.all([
       processes.show(conv_id),
-      processes.show(conv_id, wanted.version),
       processes.versions(conv_id),
       processes.aliases(),
     ])
     const { title, status, version } = present
+    const shown = wanted === undefined ? present : await processes.show(conv_id, wanted)
     return {
       row: { conv_id, title, status, version },
       version: shown.version,
