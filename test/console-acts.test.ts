@@ -208,6 +208,30 @@ test('all that a filter finds is counted page by page, and changed step by step'
   assert.deepEqual(jobs[0], job)
 })
 
+test('whole nodes and processes are counted without a look at each task', async () => {
+  const limits = { search_tasks_max: 5 }
+  const small = servedEngine(await openEngine(':memory:', { clock, timers: false, limits }))
+  await fill(small, clock, 120)
+  const rows = [
+    ['cancel', { conv_id: 'a' }, 5],
+    ['retry', { conv_id: 'a', node_id: 'Fail' }, 5],
+    ['move', { conv_id: 'b', status: 'delayed' }, 5],
+    ['cancel', { conv_id: 'a', where_text: '{"n":{"gte":0}}' }, undefined],
+  ] as const
+  for (const [action, filter, scanned] of rows) {
+    const status = action === 'retry' ? 'failed' : 'live'
+    const { where_text: _all, ...counted } = { where_text: '', status, ...filter } as const
+    const { total } = await small.tasks.count(counted)
+    const to = action === 'move' ? { to_node_id: 'w1' } : {}
+    const input = { action, filter, ...to }
+    const job = await calls.bulk_count.run({ ...context, engine: small }, input)
+    assert.ok(total > 5)
+    assert.deepEqual([job.matched, job.is_done, job.cursor], [total, true, undefined])
+    if (scanned !== undefined) assert.equal(job.scanned, scanned)
+  }
+  await small.close()
+})
+
 const order = (title: string, place: object, more: object[] = []) => ({
   ...{ obj_id: 'order', title, params: [] },
   scheme: {
