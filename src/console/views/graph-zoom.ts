@@ -14,6 +14,9 @@ const first_zoom_min = 0.55
 const step = 1.25
 /** A press that moves no further than this is a click. */
 const click_px = 4
+const around_px = 24
+/** Kept free below the graph for the buttons of the zoom. */
+const bar_px = 56
 /** The steps of what is in sight, as seen on the screen; as much is drawn around it. */
 const seen_px = 400
 
@@ -98,9 +101,8 @@ function newZoom(ref: RefObject<HTMLElement | null>, size: Size): Zoom & { liste
 
   function fitting(): number {
     const { clientWidth = 1, clientHeight = 1 } = ref.current ?? {}
-    const margin = 32
-    const wide = (clientWidth - margin) / size.width
-    const tall = (clientHeight - margin) / size.height
+    const wide = (clientWidth - around_px) / size.width
+    const tall = (clientHeight - around_px - bar_px) / size.height
     return Math.min(1, wide, tall)
   }
 
@@ -108,7 +110,6 @@ function newZoom(ref: RefObject<HTMLElement | null>, size: Size): Zoom & { liste
     const frame = ref.current
     if (!frame) return () => {}
     zoomTo(Math.max(first_zoom_min, fitting()))
-    frame.scrollTo(Math.max(0, (frame.scrollWidth - frame.clientWidth) / 2), 0)
     const ends = new AbortController()
     const { signal } = ends
     frame.addEventListener('scroll', look, { passive: true, signal })

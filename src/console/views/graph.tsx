@@ -4,7 +4,7 @@
  * Boxes are buttons in the order of the drawing, with a name that says what is in them.
  */
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from '@preact/signals'
-import { useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Drawing } from '../../diagram/drawing.ts'
 import type { GraphCounts } from './graph-counts.ts'
 import { type Mark, Node } from './graph-node.tsx'
@@ -34,10 +34,15 @@ export function Graph(props: GraphProps) {
   const frame = useRef<HTMLDivElement>(null)
   const after = useRef<HTMLSpanElement>(null)
   const zoom = useZoom(frame, drawing)
-  useSignalEffect(() => {
-    const box = shows?.value && drawing.boxes.find(({ node_id }) => node_id === shows.value)
+  const show = (node_id: string | undefined) => {
+    const { boxes } = drawing
+    const wanted = boxes.find((box) => box.node_id === node_id)
+    const box = wanted ?? boxes.find(({ kind }) => kind === 'start')
     if (box) zoom.show(box.x + box.width / 2, box.y + box.height / 2)
-  })
+  }
+  // Every look at a node is a new one, also at the same node again.
+  useSignalEffect(() => show(shows?.value))
+  useEffect(() => show(shows?.peek()), [zoom])
   return (
     <div class="graph">
       <button type="button" class="button past" onClick={() => after.current?.focus()}>

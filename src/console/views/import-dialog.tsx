@@ -33,17 +33,22 @@ export function ImportDialog(props: ImportDialogProps) {
   const checked = useSignal<Imported | undefined>(undefined)
   const fault = useSignal<unknown>(undefined)
   const dropped = useSignal<readonly Mistake[]>([])
+  const is_checking = useSignal(true)
 
   async function check(wanted: Input): Promise<void> {
     input.value = wanted
     fault.value = undefined
     checked.value = undefined
+    is_checking.value = true
     try {
       checked.value = await call('import', { ...wanted, store: false })
     } catch (error) {
       const is_dropped = isCallFault(error) && error.code === 'tasks_in_node'
+      // What an earlier answer has asked for is still asked for.
       if (is_dropped) dropped.value = [...dropped.value, ...(error.mistakes ?? [])]
-      fault.value = error
+      else fault.value = error
+    } finally {
+      is_checking.value = false
     }
   }
 
@@ -54,6 +59,7 @@ export function ImportDialog(props: ImportDialogProps) {
         nodes.value = nodesIn(text)
         await check({ name: file.name, content_base64 })
       } catch (error) {
+        is_checking.value = false
         fault.value = error
       }
     })()
@@ -83,7 +89,7 @@ export function ImportDialog(props: ImportDialogProps) {
         <p>
           <bdi>{file.name}</bdi>
         </p>
-        {fault.value === undefined && checked.value === undefined && <p>Checking…</p>}
+        {is_checking.value && <p>Checking…</p>}
         {dropped.value.length > 0 && input.value && (
           <Moves
             dropped={dropped.value}
@@ -171,7 +177,7 @@ function MoveField({ of, id, nodes, chosen }: MoveFieldProps) {
   const options = nodes.map((node) => [node.id, `${node.title || node.id}`] as const)
   return (
     <Field
-      label={of?.text ?? id}
+      label={[of?.node_title, of?.text ?? id].filter(Boolean).join(': ')}
       value={value}
       hint={options.length === 0 ? 'The id of a node of the new definition' : undefined}
       {...(options.length === 0 ? {} : { options: [['', 'Choose a node'] as const, ...options] })}

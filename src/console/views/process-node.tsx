@@ -30,7 +30,7 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
   const { node_id, title, does, kind } = box
   const { conv_id } = state
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  useEffect(() => heading.current?.focus(), [])
   const close = () => {
     onOpen(undefined)
     const boxes = document.querySelectorAll<HTMLElement>('[data-node]')

@@ -47,6 +47,7 @@ export function Versions({ page: { row, version, versions }, onClose }: Versions
           <Choice label="To" versions={versions} value={to.value} onChange={to} />
         </div>
         <FaultText fault={fault.value} />
+        {changes.value === undefined && fault.value === undefined && <p>Comparing…</p>}
         {changes.value && <Changes changes={changes.value} from={from.value} to={to.value} />}
       </div>
     </Dialog>
