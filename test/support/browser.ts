@@ -33,9 +33,14 @@ export interface Visit {
   readonly wrong: string[]
 }
 
+interface VisitOptions extends BrowserContextOptions {
+  /** Requests without an answer are nothing wrong. */
+  readonly may_be_away?: boolean
+}
+
 export interface TestBrowser {
   /** A new context with a page at `url`, closed with the test, which fails if something went wrong. */
-  visit(t: TestContext, url: string, options?: BrowserContextOptions): Promise<Visit>
+  visit(t: TestContext, url: string, options?: VisitOptions): Promise<Visit>
 }
 
 /** Is called once in a file, or in a `describe`: the browser lives as long. */
@@ -47,7 +52,7 @@ export function testBrowser(): TestBrowser {
   })
   after(() => browser?.close())
   return {
-    async visit(t, url, options = {}) {
+    async visit(t, url, { may_be_away = false, ...options } = {}) {
       const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         ...options,
@@ -63,10 +68,8 @@ export function testBrowser(): TestBrowser {
       context.on('weberror', (error) => wrong.push(String(error.error().stack)))
       context.on('console', (message) => {
         // A refusal is an answer, which the page shows; Chromium alone calls it an error.
-        const is_refusal = message
-          .text()
-          .startsWith('Failed to load resource: the server responded')
-        if (message.type() === 'error' && !is_refusal) wrong.push(message.text())
+        const is_fine = (may_be_away ? without_answer : refusal).test(message.text())
+        if (message.type() === 'error' && !is_fine) wrong.push(message.text())
       })
       context.on('dialog', (dialog) => {
         wrong.push(`a dialog: ${dialog.message()}`)
@@ -83,6 +86,10 @@ export function testBrowser(): TestBrowser {
     },
   }
 }
+
+/** What Chromium says of a request that was refused, and of one that was refused or not answered. */
+const refusal = /^Failed to load resource: the server responded/
+const without_answer = /^Failed to load resource: (?:the server responded|net::ERR_)/
 
 /** Runs in the page. */
 const tell_violations = `addEventListener('securitypolicyviolation', (event) => {
