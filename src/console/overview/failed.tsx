@@ -57,8 +57,8 @@ function Group({ group }: { readonly group: FailedGroup }) {
   return (
     <li>
       <Link to={{ name: 'tasks' }} given={{ conv_id, node_id, status: 'failed' }} class="where">
-        <bdi class="node">{node_title || node_id}</bdi>
-        <bdi class="process">{title || conv_id}</bdi>
+        <bdi class="failed-node">{node_title || node_id}</bdi>
+        <bdi class="failed-process">{title || conv_id}</bdi>
       </Link>
       <Count of={tasks} label="tasks" is_bad />
       <code>{tag}</code>

@@ -6,7 +6,7 @@ import { Failed } from '../overview/failed.tsx'
 import { HealthNotes, HealthTiles, Uptime } from '../overview/health.tsx'
 import { Processes } from '../overview/processes.tsx'
 import { newOverviewState } from '../overview/state.ts'
-import { CopyButton } from '../parts/copy-button.tsx'
+import { Command } from '../parts/command.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
 import { may } from '../session.ts'
 import { Import } from './import.tsx'
@@ -68,9 +68,7 @@ function Begin({ commands }: { readonly commands: Commands }) {
         {commands.map(([text, command]) => (
           <li key={command}>
             {text}
-            <p class="command">
-              <code>{command}</code> <CopyButton text={command} what="the command" />
-            </p>
+            <Command line={command} />
           </li>
         ))}
       </ol>

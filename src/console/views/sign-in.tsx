@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { SubmitButton } from '../parts/button.tsx'
-import { CopyButton } from '../parts/copy-button.tsx'
+import { Command } from '../parts/command.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
@@ -61,9 +61,7 @@ export function SignInView() {
       <section aria-labelledby="by-link">
         <h2 id="by-link">By a one-time link</h2>
         <p>At the server, run this and open the address that it prints:</p>
-        <p class="command">
-          <code>{command}</code> <CopyButton text={command} what="the command" />
-        </p>
+        <Command line={command} />
       </section>
       <form onSubmit={submit} aria-labelledby="by-user">
         <h2 id="by-user">As a user</h2>
