@@ -18,7 +18,8 @@ import {
 import { pathText, rowsOf } from '../src/console/data-rows.ts'
 import { type ExactObject, exactText, parseExact, parseObject } from '../src/console/exact-json.ts'
 import { empty_search, filterOf, searchOf, valueKind } from '../src/console/task-search.ts'
-import { helpOf, inShort, type Sentence, whyOf } from '../src/console/task-words.ts'
+import { happenings, helpOf, inShort, type Sentence, whyOf } from '../src/console/task-words.ts'
+import type { HistoryWhy, Status } from '../src/core/model.ts'
 import { received } from '../src/server/admin/search-verbs.ts'
 
 function objectOf(text: string): ExactObject {
@@ -294,6 +295,30 @@ for (const [task, short, long] of waits) {
   test(`why: ${task.status} ${JSON.stringify(task.wait ?? {})}`, () => {
     assert.equal(said(inShort(task)), short)
     assert.match(whyOf(task).map(said).join(' '), long)
+  })
+}
+
+/** [status, history, which is the end or goes on, and how long it stayed where it came to] */
+const histories: readonly (readonly [Status, string, string])[] = [
+  ['delayed', 'a 0 create, b 5 go', 'a 5, b +'],
+  ['failed', 'a 0 create, b 5 go, b 9 handler, b 9 fail', 'a 5, b +, b, b +'],
+  ['processed', 'a 0 create, b 5 go, b 8 callback, c 8 go', 'a 5, b 3, b, c end'],
+  ['canceled', 'a 0 create, b 5 go, b 9 cancel', 'a 5, b 4, b end'],
+  ['delayed', 'a 0 create, b 1 go, a 3 go', 'a 1, b 2, a +'],
+  ['delayed', '', ''],
+]
+
+for (const [status, text, expected] of histories) {
+  test(`history: ${status} ${text}`, () => {
+    const entries = text.split(', ').flatMap((entry) => {
+      const [node_id = '', at_ms, why] = entry.split(' ')
+      return node_id === '' ? [] : [{ node_id, at_ms: Number(at_ms), why: why as HistoryWhy }]
+    })
+    const told = happenings(entries, status).map(
+      ({ node_id, stayed_ms = '', is_end, is_present }) =>
+        `${node_id} ${stayed_ms}${is_end ? 'end' : ''}${is_present ? '+' : ''}`.trim(),
+    )
+    assert.equal(told.join(', '), expected)
   })
 }
 

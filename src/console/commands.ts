@@ -76,7 +76,9 @@ function node({ data_text, ...target }: ToCopy, { http, grpc }: Servers): string
   ca: 'certs/ca.crt', cert: 'certs/NAME.crt', key: 'certs/NAME.key',`
       : `url: ${script(http)}, user: 'USER', secret: env.SECRET,`
   const data = data_text === undefined ? '' : `,\n  data: rawJson(${script(data_text)}),\n`
-  const members = script({ conv_id, obj_id, is_sync, node_id }).slice(1, -1)
+  const members = Object.entries({ conv_id, obj_id, is_sync, node_id })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${script(value)}`]))
+    .join(', ')
   const call = data_text === undefined ? `task({ ${members} })` : `modify({\n  ${members}${data}})`
   const names = data_text === undefined ? 'connect' : 'connect, rawJson'
   const env = http === undefined ? '' : "import { env } from 'node:process'\n"

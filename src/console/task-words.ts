@@ -162,30 +162,38 @@ const why_words: Readonly<Record<HistoryWhy, string>> = {
 
 export interface Happening extends HistoryEntry {
   readonly says: string
-  /** How long it was in this node, or until the next thing happened there; absent at present. */
-  readonly stayed_ms?: number
   readonly node_title?: string
   /** It came into its node with this; else it was there already. */
   readonly has_moved: boolean
   /** The task has ended with it. */
   readonly is_end: boolean
+  /** Of one that came into its node: how long it stayed; absent where it is there still. */
+  readonly stayed_ms?: number
+  /** It goes on since this: its present node, or the last that happened there. */
+  readonly is_present: boolean
 }
 
 export function happenings(
   entries: readonly (HistoryEntry & { readonly node_title?: string })[],
   status: Status,
 ): Happening[] {
-  return entries.map((entry, at) => {
-    const next = entries[at + 1]
-    const is_over = next === undefined && (status === 'processed' || status === 'canceled')
-    return {
-      ...entry,
-      says: why_words[entry.why] ?? entry.why,
-      has_moved: entry.node_id !== entries[at - 1]?.node_id,
-      ...(next === undefined ? {} : { stayed_ms: next.at_ms - entry.at_ms }),
-      is_end: is_over,
-    }
-  })
+  const is_over = status === 'processed' || status === 'canceled'
+  const made: Happening[] = []
+  // From the last on, as how long one stays is known by what comes after it.
+  let left_ms = is_over ? entries.at(-1)?.at_ms : undefined
+  for (const [at, entry] of [...entries.entries()].reverse()) {
+    const is_last = at === entries.length - 1
+    const has_moved = entry.node_id !== entries[at - 1]?.node_id
+    const is_end = is_last && is_over
+    const stayed = has_moved && left_ms !== undefined && !is_end
+    made.unshift({
+      ...{ ...entry, says: why_words[entry.why] ?? entry.why, has_moved, is_end },
+      ...(stayed ? { stayed_ms: Number(left_ms) - entry.at_ms } : {}),
+      is_present: !is_over && (is_last || (has_moved && left_ms === undefined)),
+    })
+    if (has_moved) left_ms = entry.at_ms
+  }
+  return made
 }
 
 /** How long it was somewhere, also where that is no second. */

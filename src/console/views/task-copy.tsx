@@ -45,7 +45,7 @@ export function CopyDialog({ task, onClose }: CopyDialogProps) {
         />
       )}
       {commands.map(({ name, text, needs }) => (
-        <section key={name} class="command" aria-label={name}>
+        <section key={name} class="copied-call" aria-label={name}>
           <header>
             <h3>{name}</h3>
             <CopyButton text={text} what={`the call with ${name}`} />

@@ -3,7 +3,7 @@
  * changed the task may go on; what the reader has typed stays, and he is told what differs.
  */
 import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import type { ShownTask } from '../../server/console/messages.ts'
 import {
   type Changes,
@@ -48,6 +48,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
   /** What is typed as JSON, where that has a mistake or is not taken over yet. */
   const typed = useSignal('')
   const is_sending = useSignal(false)
+  const box = useRef<HTMLDivElement>(null)
   const { value: own } = draft
   const data = own?.after ?? now
   const as_json = form.value === 'json'
@@ -101,7 +102,17 @@ export function TaskData({ task, why_not }: TaskDataProps) {
         <Field label="Search in the data" type="search" value={search} />
       )}
       {as_json && own !== undefined ? (
-        <Field label="Data as JSON" value={typed} lines={16} problem={mistake} />
+        <div ref={box}>
+          <Field label="Data as JSON" value={typed} lines={16} problem={mistake} />
+          {'at' in read && (
+            <Button
+              kind="quiet"
+              act={() => showAt(box.current?.querySelector('textarea'), read.at)}
+            >
+              Show me where
+            </Button>
+          )}
+        </div>
       ) : as_json ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys
         <pre class="json" tabIndex={0}>
@@ -172,6 +183,13 @@ export function TaskData({ task, why_not }: TaskDataProps) {
       )}
     </section>
   )
+}
+
+/** A browser scrolls to the caret as the focus comes. */
+function showAt(area: HTMLTextAreaElement | null | undefined, at: number): void {
+  area?.blur()
+  area?.setSelectionRange(at, at + 1)
+  area?.focus()
 }
 
 function dataOf(text: string): ExactObject {

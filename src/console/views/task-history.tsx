@@ -58,13 +58,9 @@ function Entry({ happening }: { readonly happening: Happening }) {
         {tag !== undefined && <code class="tag">{tag}</code>}
       </div>
       <div class="stay">
-        {happening.is_end ? (
-          'the end'
-        ) : stayed_ms === undefined ? (
-          <Staying since_ms={at_ms} />
-        ) : (
-          stayText(stayed_ms)
-        )}
+        {happening.is_end && 'the end'}
+        {stayed_ms !== undefined && stayText(stayed_ms)}
+        {happening.is_present && <Staying since_ms={at_ms} />}
       </div>
     </li>
   )

@@ -16,6 +16,7 @@ import { ViewTitle } from '../parts/view-title.tsx'
 import { isCallFault, may } from '../session.ts'
 import { whyOf } from '../task-words.ts'
 import { shownText } from './data-tree.tsx'
+import { PathGraph } from './graph-path.tsx'
 import { CallbackDialog, CancelDialog, MoveDialog, RetryDialog } from './task-actions.tsx'
 import { CopyDialog } from './task-copy.tsx'
 import { TaskData } from './task-data.tsx'
@@ -55,6 +56,13 @@ export function TaskView({ obj_id }: { readonly obj_id: string }) {
       <Head task={shown} />
       <Ended task={shown} before={first.value ?? shown} is_gone={is_gone} />
       <Why task={shown} is_gone={is_gone} />
+      <section class="task-path" aria-label="Its path">
+        <PathGraph
+          conv_id={shown.conv_id}
+          history={shown.history ?? no_history}
+          node_id={shown.node_id}
+        />
+      </section>
       <div class="task-columns">
         <TaskData task={shown} why_not={whyNotChange(shown, is_gone)} />
         <TaskHistory task={shown} />
@@ -62,6 +70,8 @@ export function TaskView({ obj_id }: { readonly obj_id: string }) {
     </div>
   )
 }
+
+const no_history: readonly [] = []
 
 function Missing({ obj_id }: { readonly obj_id: string }) {
   return (
