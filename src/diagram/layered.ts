@@ -31,9 +31,10 @@ const quick_options = {
   'elk.layered.crossingMinimization.greedySwitch.type': 'OFF',
 }
 
+const elk = new ELK.default()
+
 export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
   const is_careful = ways.length <= careful_ways_max
-  const elk = new ELK.default()
   const graph: ElkNode = {
     id: 'graph',
     layoutOptions: { ...options, ...(is_careful ? {} : quick_options) },
