@@ -248,7 +248,7 @@ describe('what the log tells of acts', () => {
     const lines = acted().map(({ event: _, ...fields }) => fields)
     assert.deepEqual(lines, [
       { act: 'modify', by, code: 'ok', tasks: 1, ...named },
-      { act: 'cancel', by, code: 'not_found_task', ...none },
+      { act: 'cancel', by, code: 'not_found_task', tasks: 0, ...none },
       { act: 'cancel', by, code: 'bad_request', conv_id },
       { act: 'cancel', by: 'link', code: 'access_denied' },
       { act: 'pause', by, code: 'access_denied' },

@@ -6,7 +6,13 @@ import './end-soon.ts'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +57,7 @@ export interface ConsoleBed {
   readonly engine: ServedEngine
   readonly clock: FakeClock
   readonly console: Console
+  readonly server: Server
   readonly port: number
   /** The events that were told, without those of the engine's own. */
   readonly told: Line[]
@@ -139,7 +146,7 @@ export async function openBed({ limits = {}, ...options }: BedOptions = {}): Pro
   }
 
   return {
-    ...{ engine, clock, console, port, told, ask, signIn },
+    ...{ engine, clock, console, server, port, told, ask, signIn },
     async codeOf(path, how) {
       const { status, text } = await ask(path, how)
       return status < 400 ? 'ok' : JSON.parse(text).error

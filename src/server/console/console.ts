@@ -178,7 +178,10 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (count >= session_streams_max) {
       throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
     }
-    const frames = framesOf(view, { ...partsNow(), by: session.name })
+    const parts = partsNow()
+    const frames = framesOf(view, { ...parts, by: session.name })
+    const goesOn = (): boolean =>
+      parts.engine.health() !== 'shutting_down' && entrance.goesOn(session)
     let found_ms = clock.now_ms()
     // Whoever says who may has been asked by the request alone, which is a long one.
     async function next(): Promise<Frame> {
@@ -192,7 +195,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     try {
       await serveStream({
         ...{ request, response, frames: { ...frames, next }, limits, readers, clock },
-        ...{ ended: session.signal, goesOn: () => entrance.goesOn(session) },
+        ...{ ended: session.signal, goesOn },
       })
     } finally {
       frames.close()
