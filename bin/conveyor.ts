@@ -53,6 +53,13 @@ const exit_code = await main(process.argv.slice(2), process.env, {
       process.off('SIGTERM', stop).off('SIGINT', stop)
     }
   },
+  ...(stdin.isTTY && {
+    keys(onKey: (key: string) => void) {
+      const onData = (data: Buffer): void => onKey(data.toString('utf8'))
+      stdin.setRawMode(true).on('data', onData).resume()
+      return () => void stdin.setRawMode(false).off('data', onData).pause()
+    },
+  }),
   // process.exit would wait for a thread that hangs in a write.
   kill: () => void process.kill(pid, 'SIGKILL'),
 })

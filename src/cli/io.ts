@@ -13,6 +13,9 @@ import type { LineStream } from './line-stream.ts'
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown
   readonly isTTY?: boolean
+  /** Of a terminal: its size in characters. */
+  readonly columns?: number
+  readonly rows?: number
 }
 
 export interface Io {
@@ -32,6 +35,11 @@ export interface Io {
   sleep_ms(ms: number): Promise<void>
   /** Calls `fn` once when the process is asked to end; the returned function removes it. */
   onStop(fn: () => void): () => void
+  /**
+   * Calls `onKey` with each key that is pressed; the returned function ends that. Undefined where
+   * no terminal is at standard input.
+   */
+  readonly keys?: (onKey: (key: string) => void) => () => void
   /** Ends the process at once, whatever its threads wait for. */
   kill(): void
 }

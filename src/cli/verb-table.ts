@@ -16,11 +16,13 @@ import { sendVerb } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
 import { signVerb } from './verbs/sign.ts'
 import { taskVerbs } from './verbs/task.ts'
+import { topVerb } from './verbs/top.ts'
 import { userVerbs } from './verbs/user.ts'
 import { bindVerbs } from './verbs/user-bind.ts'
 
 export const verbs: readonly Verb[] = [
   serveVerb,
+  topVerb,
   ...userVerbs,
   ...bindVerbs,
   ...consoleVerbs,

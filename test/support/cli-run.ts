@@ -27,6 +27,12 @@ export interface RunOptions {
   readonly onOut?: (text: string) => void
   /** The same for stderr. */
   readonly onErr?: (text: string) => void
+  /** Standard input and output are a terminal of this size; `onKeys` gets what presses a key. */
+  readonly terminal?: {
+    readonly columns: number
+    readonly rows: number
+    onKeys(press: (key: string) => void): void
+  }
 }
 
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
@@ -34,7 +40,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const err: string[] = []
   const io: Io = {
     stdin: streamOf(options.stdin ?? ''),
-    stdout: outputTo(out, options.onOut),
+    stdout: { ...outputTo(out, options.onOut), ...sizeOf(options.terminal) },
     stderr: outputTo(err, options.onErr),
     lines: () => ({ stream: linesTo(outputTo(err, options.onErr)), holds_thread: false }),
     clock: systemClock,
@@ -44,6 +50,12 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     program: options.program ?? 'conveyor',
     sleep_ms: () => new Promise((resolve) => setImmediate(resolve)),
     kill() {},
+    ...(options.terminal && {
+      keys(onKey: (key: string) => void) {
+        options.terminal?.onKeys(onKey)
+        return () => {}
+      },
+    }),
     onStop(fn) {
       options.onWait?.(fn)
       return () => {}
@@ -73,6 +85,11 @@ function outputTo(parts: string[], onText: (text: string) => void = () => {}): O
       done()
     },
   }
+}
+
+function sizeOf(terminal: RunOptions['terminal']): Partial<Output> {
+  if (terminal === undefined) return {}
+  return { isTTY: true, columns: terminal.columns, rows: terminal.rows }
 }
 
 function linesTo(output: Output): Writable {

@@ -35,14 +35,14 @@ export interface FlowNotes {
 export interface FlowEffects {
   readonly moves: readonly RollingCount[]
   readonly ends: readonly RollingCount[]
-  readonly more: readonly Tally[]
-  readonly fewer: readonly Tally[]
+  readonly more: readonly StatusCount[]
+  readonly fewer: readonly StatusCount[]
   readonly stored: readonly Stored[]
   /** Whether a task has failed, or one that had is no longer. */
   readonly has_failures: boolean
 }
 
-interface Tally {
+interface StatusCount {
   count: number
 }
 
@@ -52,9 +52,9 @@ interface Stored {
 }
 
 interface ProcessFlow {
-  /** Whether `tallies` are those of the file. */
+  /** Whether `held` are those of the file. */
   is_read: boolean
-  readonly tallies: Readonly<Record<Status, Tally>>
+  readonly held: Readonly<Record<Status, StatusCount>>
   readonly done: RollingCount
   /** What was read last, and the number of ends then. */
   told: FlowNumbers
@@ -194,11 +194,11 @@ export function newFlowCounters(now_ms: () => number): FlowCounters {
       for (const done of ends) countAt(done, minute)
       for (const { conv_id, counts } of stored) {
         const flow = flowOf(conv_id)
-        for (const status of statuses) flow.tallies[status].count = counts[status]
+        for (const status of statuses) flow.held[status].count = counts[status]
         flow.is_read = true
       }
-      for (const tally of more) tally.count++
-      for (const tally of fewer) tally.count--
+      for (const one of more) one.count++
+      for (const one of fewer) one.count--
     },
     since_ms: () => since_ms,
     mark: () => mark,
@@ -206,14 +206,14 @@ export function newFlowCounters(now_ms: () => number): FlowCounters {
     unread: (conv_ids) => [...conv_ids].filter((conv_id) => !flowOf(conv_id).is_read),
     read(conv_id) {
       const flow = flowOf(conv_id)
-      const { tallies, done, told } = flow
+      const { held, done, told } = flow
       const minute = slotOf(now_ms(), minute_ms)
       let is_same = done.total === flow.told_ends && (done.slot === minute || done.total === 0)
       for (const status of statuses) {
-        is_same &&= (told.by_status[status] ?? 0) === tallies[status].count
+        is_same &&= (told.by_status[status] ?? 0) === held[status].count
       }
       if (!is_same) {
-        flow.told = { by_status: countsOf(tallies), done: countsUpTo(done, minute) }
+        flow.told = { by_status: countsOf(held), done: countsUpTo(done, minute) }
         flow.told_ends = done.total
       }
       return flow.told
@@ -244,22 +244,22 @@ export function newFlowCounters(now_ms: () => number): FlowCounters {
 }
 
 /** Without zeros. */
-function countsOf(tallies: ProcessFlow['tallies']): FlowNumbers['by_status'] {
+function countsOf(held: ProcessFlow['held']): FlowNumbers['by_status'] {
   const counts: Partial<StatusCounts> = {}
   for (const status of statuses) {
-    const { count } = tallies[status]
+    const { count } = held[status]
     if (count !== 0) counts[status] = count
   }
   return counts
 }
 
 function newProcessFlow(): ProcessFlow {
-  const tally = (): Tally => ({ count: 0 })
+  const one = (): StatusCount => ({ count: 0 })
   return {
     is_read: false,
-    tallies: {
-      ...{ processing: tally(), delayed: tally(), failed: tally() },
-      ...{ processed: tally(), canceled: tally() },
+    held: {
+      ...{ processing: one(), delayed: one(), failed: one() },
+      ...{ processed: one(), canceled: one() },
     },
     done: newRollingCount(flow_minutes),
     told: { by_status: {}, done: no_ends },
@@ -277,8 +277,8 @@ function newFlowNotes(
   let is_empty = true
   let moves: RollingCount[] = []
   let ends: RollingCount[] = []
-  let more: Tally[] = []
-  let fewer: Tally[] = []
+  let more: StatusCount[] = []
+  let fewer: StatusCount[] = []
   let stored: Stored[] = []
   let has_failures = false
 
@@ -301,9 +301,9 @@ function newFlowNotes(
     onCount(conv_id, status, by) {
       is_empty = false
       if (status === 'failed') has_failures = true
-      const tally = flowOf(conv_id).tallies[status]
-      if (by === 1) more.push(tally)
-      else fewer.push(tally)
+      const one = flowOf(conv_id).held[status]
+      if (by === 1) more.push(one)
+      else fewer.push(one)
     },
     onSave({ conv_id, status }) {
       is_empty = false

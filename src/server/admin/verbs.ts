@@ -10,6 +10,7 @@ import type { ExportFile } from '../../engine/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/process-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { ConsoleRight, Sign } from '../../engine/user-api.ts'
+import { showOverview } from './overview-verbs.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
 import { applyTasks, cancelTask, moveTask, retryTask, showTask } from './task-verbs.ts'
@@ -103,6 +104,7 @@ export const adminVerbs = {
   'schedule.resume': (engine: Engine, args: ById) => done(engine.schedules.resume(args.id)),
   'schedule.remove': (engine: Engine, args: ById) => done(engine.schedules.remove(args.id)),
 
+  overview: showOverview,
   backup: (engine: Engine, args: { readonly path: string }) => engine.backup(args.path),
   check: (engine: Engine, _args: object) => engine.check(),
   doctor: async (engine: Engine, _args: object) => ({

@@ -1,0 +1,99 @@
+/**
+ * `top`: what a server does now, drawn again each second in a terminal, or printed once. It asks
+ * the process that has the file open; of a file that nobody has open there is nothing to tell.
+ */
+import { existsSync } from 'node:fs'
+import type { Admin } from '../../server/admin/verbs.ts'
+import { lockFile } from '../../store/file-lock.ts'
+import { connectOwner, heldFault } from '../admin-connection.ts'
+import { type Exit, exits, unreachableError } from '../exit-codes.ts'
+import { type Io, print } from '../io.ts'
+import { printDone } from '../output.ts'
+import { cut, overviewLines } from '../overview-page.ts'
+import { db_flag, dbOf, type Given, isOn, json_flag, type Verb } from '../verb.ts'
+
+export const topVerb: Verb = {
+  name: 'top',
+  words: [],
+  flags: [
+    { name: 'once', no_env: true, says: 'print it once, as without a terminal' },
+    db_flag,
+    json_flag,
+  ],
+  says: 'show what a server does: processes, failed tasks, health',
+  notes: [
+    'It is drawn again each second until q is pressed. Printed once it takes a second, because',
+    'rates need one; with --json it is one document on one line. DONE/MIN are the tasks that ended',
+    'in the last whole minute, and beside it in each of the last 30. They are counted while',
+    'somebody looks, and by a server with an operator’s page from its start.',
+  ],
+  run: watchServer,
+}
+
+const every_ms = 1_000
+
+async function watchServer(given: Given, io: Io): Promise<Exit> {
+  const path = dbOf(given)
+  const admin = await serverOf(path)
+  try {
+    const { stdout } = io
+    const is_json = isOn(given, 'json')
+    if (stdout.isTTY === true && !is_json && !isOn(given, 'once')) return await draw(admin, io)
+    await admin.call('overview', {})
+    await io.sleep_ms(every_ms)
+    const overview = await admin.call('overview', {})
+    const text = overviewLines(overview).map((line) => `${line}\n`)
+    return await printDone(io, is_json, JSON.stringify(overview), text.join(''))
+  } finally {
+    await admin.close()
+  }
+}
+
+async function serverOf(path: string): Promise<Admin> {
+  const admin = await connectOwner(path)
+  if (admin !== undefined) return admin
+  if (!existsSync(path)) throw unreachableError(`there is no file ${path}: name it with --db`)
+  const lock = await lockFile(path)
+  if (lock === undefined) throw await heldFault(path)
+  await lock.release()
+  throw unreachableError(
+    `no server has ${path} open, so nothing happens in it: \`npx conveyor serve\` opens it, ` +
+      '`npx conveyor task count` counts its tasks',
+    'not_served',
+  )
+}
+
+/** The other screen of the terminal, without a cursor, and back. */
+const screen = { begin: '\x1b[?1049h\x1b[?25l', end: '\x1b[?25h\x1b[?1049l' }
+const home = '\x1b[H'
+const rest_of_line = '\x1b[K'
+const rest_of_screen = '\x1b[J'
+/** `q`, and ctrl-c, which is a key while keys are read one by one. */
+const end_keys = /[qQ\x03]/
+
+async function draw(admin: Admin, io: Io): Promise<Exit> {
+  const { stdout } = io
+  let is_over = false
+  let end = (): void => {}
+  const ended = new Promise<void>((resolve) => {
+    end = () => {
+      is_over = true
+      resolve()
+    }
+  })
+  const stops = [io.onStop(end), io.keys?.((key) => end_keys.test(key) && end())]
+  await print(stdout, screen.begin)
+  try {
+    while (!is_over) {
+      const { columns: width = 80, rows: height = 24 } = stdout
+      const lines = overviewLines(await admin.call('overview', {}), height)
+      const shown = lines.slice(0, height - 1).map((line) => cut(line, width) + rest_of_line)
+      await print(stdout, `${home}${shown.join('\r\n')}${rest_of_screen}`)
+      await Promise.race([io.sleep_ms(every_ms), ended])
+    }
+  } finally {
+    for (const stop of stops) stop?.()
+    await print(stdout, screen.end)
+  }
+  return exits.done
+}
