@@ -6,12 +6,12 @@ import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { Drawing, Point, Way } from '../../diagram/drawing.ts'
+import { cut, label_chars_max } from '../../diagram/text.ts'
 import { flowText, type GraphCounts, wayKey } from './graph-counts.ts'
 import type { Area } from './graph-zoom.ts'
 
 const kinds = ['go', 'error', 'time'] as const
 const corner_px = 8
-const label_chars_max = 36
 
 interface Seen {
   readonly drawing: Drawing
@@ -82,8 +82,8 @@ function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined):
       line: <path key={key} class={name} d={lineOf(points)} marker-end={`url(#to-${kind})`} />,
       label:
         label_at === undefined || label === '' ? undefined : (
-          <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)}>
-            <bdi>{cut(label)}</bdi>
+          <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)} title={label}>
+            <bdi>{cut(label, label_chars_max)}</bdi>
           </span>
         ),
     }
@@ -150,10 +150,6 @@ function firstWays(ways: readonly Way[]): ReadonlyMap<string, Way> {
     if (!found.has(key) || way.kind === 'go') found.set(key, way)
   }
   return found
-}
-
-function cut(label: string): string {
-  return label.length > label_chars_max ? `${label.slice(0, label_chars_max - 1)}…` : label
 }
 
 function strengthOf(per_s: number): string {
