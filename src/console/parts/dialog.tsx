@@ -34,12 +34,12 @@ export function Dialog({ title, onClose, is_wide = false, children }: DialogProp
         onClose()
       }}
     >
-      <header>
+      <div class="dialog-head">
         <h2 id={id}>{title}</h2>
         <button type="button" class="close" aria-label="Close" onClick={onClose}>
           ×
         </button>
-      </header>
+      </div>
       {children}
     </dialog>
   )
