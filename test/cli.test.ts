@@ -206,6 +206,11 @@ test('process import: again, under another id, from standard input', async () =>
   const exported = await on('process import -', { stdin: await ok('process export 99') })
   assert.match(exported.out, /^process 99: unchanged, version 1\n/)
   const renamed = JSON.stringify({ ...callback_process, title: 'New' })
+  const tried = await on('process import - --id 99 --dry-run', { stdin: renamed })
+  assert.match(
+    tried.out,
+    /^process 99: updated, version 2\n[\s\S]*\na dry run: nothing is stored\n$/,
+  )
   const { out, err } = await on('process import - --id 99', { stdin: `\ufeff${renamed}` })
   const last = 'imported 1, unchanged 0, warned 1, refused 0\n'
   assert.equal(out, `process 99: updated, version 2\n${last}`)

@@ -3,6 +3,8 @@
  * Who may call what is the server's to test.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { isFault } from '../src/core/faults.ts'
 import { newDrawings } from '../src/diagram/drawings.ts'
@@ -13,6 +15,7 @@ import type { CallContext } from '../src/server/console/calls/call.ts'
 import { calls, type TableCall } from '../src/server/console/calls.ts'
 import type { ConsoleCalls } from '../src/server/console/messages.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { top } from './support/package-folder.ts'
 import { fill } from './support/search-setup.ts'
 
 const clock = fakeClock(1_700_000_000_000)
@@ -159,6 +162,16 @@ for (const [name, input, code, says] of refused) {
     })
   })
 }
+
+test('the table of the README has each call, with its right', () => {
+  const readme = readFileSync(join(top, 'src/server/console/calls/README.md'), 'utf8')
+  const rows = [...readme.matchAll(/^\| `(\w+)` \| (\w+) \|/gm)].map(([, name, right]) => [
+    name,
+    right,
+  ])
+  const table = Object.entries(calls).map(([name, { right }]) => [name, right])
+  assert.deepEqual(rows, table)
+})
 
 test('pages of tasks follow each other, newest first, without data', async () => {
   const query = { conv_id: 'a', node_id: 'w1', newest_first: true, limit: 7 }

@@ -29,6 +29,7 @@ export const importVerb: Verb = {
       says: 'a new id for a process, or what @name means; may be repeated',
       many: true,
     },
+    { name: 'dry-run', says: 'check everything, and store nothing' },
     db_flag,
     json_flag,
   ],
@@ -49,11 +50,13 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
   const json = isOn(given, 'json')
   try {
     const files = await readExport(given.words.map((word) => sourceOf(word, io)))
-    const args = { files, moves, map, ...(id === undefined ? {} : { id }) }
+    const dry_run = isOn(given, 'dry-run')
+    const args = { files, moves, map, dry_run, ...(id === undefined ? {} : { id }) }
     const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
-      creates: true,
+      ...(dry_run ? {} : { creates: true }),
     })
     await printResult(result, io, json)
+    if (dry_run && !json) await print(io.stdout, 'a dry run: nothing is stored\n')
     return exits.done
   } catch (error) {
     const is_refusal =

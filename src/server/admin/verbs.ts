@@ -27,6 +27,7 @@ interface ImportArgs {
   readonly moves?: Readonly<Record<string, string>>
   /** New ids for the processes and the references to them. */
   readonly map?: Readonly<Record<string, string>>
+  readonly dry_run?: boolean
 }
 
 interface Grant extends ById {
