@@ -88,6 +88,14 @@ export const verbs: Readonly<Record<BulkAction, string>> = {
   modify: 'Send data to',
 }
 
+/** What became of those on which it was done. */
+export const outcomes: Readonly<Record<BulkAction, string>> = {
+  retry: 'retried',
+  cancel: 'canceled',
+  move: 'moved',
+  modify: 'changed',
+}
+
 /** What will happen to each of them. */
 export const effects: Readonly<Record<BulkAction, string>> = {
   retry: 'Each failed one runs again from its node.',

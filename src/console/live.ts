@@ -50,7 +50,7 @@ export function follow(
   let source: EventSource | undefined
   let listened_ms = 0
   let heard_ms = 0
-  let asked_ms = 0
+  let asked_ms = -ask_every_ms
   let is_asking = false
   let has_stopped = false
   let waiting: (readonly [Frame, boolean])[] = []

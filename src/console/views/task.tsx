@@ -169,7 +169,7 @@ function Why({ task, is_gone }: { readonly task: ShownTask; readonly is_gone: bo
     </Button>
   )
   return (
-    <section class={`why panel ${look}`} aria-label="Why it is here">
+    <section class={`task-reason panel ${look}`} aria-label="Why it is here">
       {!is_gone && (
         <>
           <p class="answer">

@@ -6,7 +6,15 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { BulkAction, BulkJob } from '../../engine/search/bulk-api.ts'
 import type { Bulk } from '../../server/console/messages.ts'
-import { type BulkWork, effects, newBulkWork, refusalText, tasksText, verbs } from '../bulk-work.ts'
+import {
+  type BulkWork,
+  effects,
+  newBulkWork,
+  outcomes,
+  refusalText,
+  tasksText,
+  verbs,
+} from '../bulk-work.ts'
 import { exactText, parseObject } from '../exact-json.ts'
 import { type KnownNode, nodeOptions, nodesOf } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
@@ -185,7 +193,7 @@ function Worked({ action, work, onClose }: StepProps & { readonly action: BulkAc
       )}
       <p class="bulk-count" aria-live="polite">
         {step === 'done' ? 'Done: ' : step === 'stopped' ? 'Stopped: ' : 'Working: '}
-        {countText(changed)} done
+        {countText(changed)} {outcomes[action]}
         {failed > 0 && `, ${countText(failed)} refused`}
         {skipped > 0 && `, ${countText(skipped)} left out, as they had changed`}
         {counted !== undefined && step !== 'done' && `, of ${countText(counted)}`}.

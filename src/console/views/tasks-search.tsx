@@ -62,7 +62,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
     draft.value = search
   }, [search])
   const timed = times.filter(([name]) => search[name] !== '').length
-  const is_wide = useSignal(timed + search.where.length > 0)
+  const is_wide = useSignal(timed > 0)
   const nodes = useNodes(draft.value.conv_id)
   const change = (part: Partial<Search>) => {
     draft.value = { ...draft.value, ...part }
@@ -72,7 +72,6 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
     onSearch(draft.value)
   }
   const add = () => {
-    is_wide.value = true
     change({ where: [...draft.value.where, { path: '', comparison: 'eq', value: '' }] })
   }
   const { conv_id, node_id, status, name, newest_first, where } = draft.value

@@ -117,7 +117,7 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is no part of a form
     <div class="bulk-bar panel" role="group" aria-label="What to do with the chosen tasks">
-      <strong>{is_all ? 'All that the filter finds' : `${countText(count)} chosen`}</strong>
+      <strong>{is_all ? 'All chosen that the filter finds' : `${countText(count)} chosen`}</strong>
       {actions.map((one) => (
         <Button
           key={one}
@@ -140,7 +140,7 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
             chosen.value = 'all'
           }}
         >
-          Choose all that the filter finds
+          All that the filter finds
         </Button>
       )}
       <Button
@@ -149,7 +149,7 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
           chosen.value = new Set()
         }}
       >
-        Choose none
+        None
       </Button>
       {action !== undefined && (
         <BulkDialog
