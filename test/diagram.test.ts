@@ -307,6 +307,11 @@ for (const [x, y, other_x, other_y, there] of places) {
   })
 }
 
+test('a place is read whatever its digits are', () => {
+  const text = '{"scheme":{"nodes":[{"id":"a","x":600.0,"y":1.00000000000000000001}]}}'
+  assert.deepEqual(graphOf(text).boxes[0]?.drawn_at, { x: 600, y: 1 })
+})
+
 test('the layers lead down from the start, and only ways that close a cycle lead up', async () => {
   const given = [
     { id: 'last', obj_type: 2 },

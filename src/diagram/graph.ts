@@ -3,7 +3,7 @@
  * with what they say. Ways of one kind between the same two nodes are one. Read from the text of
  * the definition alone, whether it compiles or not.
  */
-import { isObject, parseStored } from '../codec/json.ts'
+import { isNumberToken, isObject, parseStored } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { node_kinds } from '../process/compile-node.ts'
 import type { Box, Point, Way } from './drawing.ts'
@@ -121,9 +121,13 @@ function titleOf({ id, title }: JsonObject): string {
 const far_px = 1_000_000
 
 function pointOf({ x, y }: JsonObject): Point | undefined {
-  const isPlace = (value: JsonValue | undefined): value is number =>
-    typeof value === 'number' && Math.abs(value) < far_px
-  return isPlace(x) && isPlace(y) ? { x, y } : undefined
+  const [left, top] = [pxOf(x), pxOf(y)]
+  return left === undefined || top === undefined ? undefined : { x: left, y: top }
+}
+
+function pxOf(value: JsonValue | undefined): number | undefined {
+  const px = isNumberToken(value) ? Number(value.token) : value
+  return typeof px === 'number' && Math.abs(px) < far_px ? px : undefined
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {

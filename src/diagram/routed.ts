@@ -9,9 +9,9 @@ import type { Graph, GraphWay } from './graph.ts'
 import { withLabels } from './labels.ts'
 import { box_px, boxAt, type Layout, overlap, runsUnder } from './layout.ts'
 
-/** The work grows with the square of it: 800 ways take 3 s. */
-const routed_ways_max = 600
-const routed_boxes_max = 400
+/** The work grows with the square of it: 400 ways take a second. */
+const routed_ways_max = 400
+const routed_boxes_max = 300
 
 export async function routedOf({ boxes, ways }: Graph): Promise<Layout | undefined> {
   if (ways.length > routed_ways_max || boxes.length > routed_boxes_max) return undefined
@@ -19,23 +19,33 @@ export async function routedOf({ boxes, ways }: Graph): Promise<Layout | undefin
   if (middles.length < boxes.length) return undefined
   const rects = middles.map(boxAt)
   if (rects.some((a, at) => rects.slice(at + 1).some((b) => overlap(a, b)))) return undefined
-  const routes = (await pointsOf(middles, ways)).map((points) => ({ points }))
-  const layout = { middles, routes }
-  return runsUnder(layout) ? undefined : withLabels(ways, layout)
+  for (const apart_px of aparts_px) {
+    const routes = (await pointsOf(middles, ways, apart_px)).map((points) => ({ points }))
+    const layout = { middles, routes }
+    if (!runsUnder(layout)) return withLabels(ways, layout)
+  }
+  return undefined
 }
+
+/** How far ways keep from boxes; the second is tried where boxes stand close to each other. */
+const aparts_px = [16, 4]
 
 /** Ends of ways: the middle of any side; a way back to its own box turns around a corner of it. */
 const [any_side, loop_out, loop_back] = [1, 2, 3] as const
 
 let loaded: Promise<void> | undefined
 
-async function pointsOf(middles: readonly Point[], ways: readonly GraphWay[]): Promise<Point[][]> {
+async function pointsOf(
+  middles: readonly Point[],
+  ways: readonly GraphWay[],
+  apart_px: number,
+): Promise<Point[][]> {
   loaded ??= AvoidLib.load()
   await loaded
   const avoid = AvoidLib.getInstance()
   const router = new avoid.Router(avoid.OrthogonalRouting)
-  router.setRoutingParameter(avoid.shapeBufferDistance, 16)
-  router.setRoutingParameter(avoid.idealNudgingDistance, 12)
+  router.setRoutingParameter(avoid.shapeBufferDistance, apart_px)
+  router.setRoutingParameter(avoid.idealNudgingDistance, Math.min(apart_px, 12))
   router.setRoutingParameter(avoid.segmentPenalty, 50)
   router.setRoutingOption(avoid.nudgeOrthogonalSegmentsConnectedToShapes, true)
   router.setRoutingOption(avoid.nudgeOrthogonalTouchingColinearSegments, true)

@@ -82,8 +82,8 @@ function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined):
       line: <path key={key} class={name} d={lineOf(points)} marker-end={`url(#to-${kind})`} />,
       label:
         label_at === undefined || label === '' ? undefined : (
-          <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)} title={label}>
-            <bdi>{cut(label, label_chars_max)}</bdi>
+          <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)}>
+            <bdi title={label}>{cut(label, label_chars_max)}</bdi>
           </span>
         ),
     }
