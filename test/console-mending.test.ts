@@ -149,7 +149,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     await dialog.getByText('nothing is stored').waitFor()
     await dialog.getByRole('button', { name: 'Price it' }).click()
     await page.getByRole('region', { name: 'Mistakes of the file' }).getByText('nowhere').waitFor()
-    await page.getByRole('button', { name: /^Price it,.*nowhere/ }).waitFor()
+    await page.getByRole('button', { name: /^Price it.*nowhere/ }).waitFor()
 
     await page.evaluate(dropped('notes.txt', 'This is no definition. <script>ran = 1</script>'))
     await dialog.getByRole('alert').waitFor()

@@ -6,7 +6,7 @@ const copied_ms = 2_000
 
 interface CopyButtonProps {
   readonly text: string
-  /** What it copies, for who cannot see what it stands beside. */
+  /** Goes on after its text, for who cannot see what it stands beside. */
   readonly what: string
   readonly children?: string
 }
@@ -21,7 +21,7 @@ export function CopyButton({ text, what, children = 'Copy' }: CopyButtonProps) {
     }, copied_ms)
   }
   return (
-    <Button act={act} kind="quiet" label={`Copy ${what}`}>
+    <Button act={act} kind="quiet" label={is_copied.value ? 'Copied' : `${children} ${what}`}>
       <span aria-live="polite">{is_copied.value ? 'Copied' : children}</span>
     </Button>
   )

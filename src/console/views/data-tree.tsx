@@ -231,14 +231,15 @@ interface RowEditsProps {
 
 function RowEdits({ row: { path, value, size }, edit, onEdit }: RowEditsProps) {
   const name = shortened(pathText(path), 60)
+  const another = isList(value) ? '+ Item' : '+ Member'
   return (
     <span class="row-edits">
       <Button kind="quiet" label={`Change ${name}`} act={() => onEdit(false)}>
         Change
       </Button>
       {size !== undefined && (
-        <Button kind="quiet" label={`Add to ${name}`} act={() => onEdit(true)}>
-          {isList(value) ? '+ Item' : '+ Member'}
+        <Button kind="quiet" label={`${another} of ${name}`} act={() => onEdit(true)}>
+          {another}
         </Button>
       )}
       {/* What a modify leaves out at the top stays. */}

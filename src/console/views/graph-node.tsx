@@ -32,7 +32,7 @@ export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
   const is_open = useComputed(() => opened?.value === node_id)
   const now = counts?.value
   const name = title === '' ? node_id : title
-  const words = [name, now && inWords(now), mark?.says].filter((part) => part)
+  const words = [now && inWords(now), mark?.says].filter((part) => part).join(', ')
   const failed = now?.by_status.failed ? ' failed' : ''
   const busy = now && (now.by_status.delayed || now.by_status.processing) ? ' busy' : ''
   return (
@@ -41,7 +41,7 @@ export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
       class={`node ${kind}${busy}${failed}${mark ? ` ${mark.kind}` : ''}`}
       style={{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }}
       data-node={node_id}
-      aria-label={words.join(', ')}
+      aria-label={is_far.value ? `${name}, ${words}` : undefined}
       aria-pressed={opened && is_open}
       title={name.length > 24 ? name.slice(0, 500) : undefined}
       onClick={() => onOpen(node_id)}
@@ -53,7 +53,12 @@ export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
           </span>
           {does !== '' && <span class="node-does">{does}</span>}
           {now && <Badges counts={now} />}
-          {mark && mark.sign !== '' && <span class="node-sign">{mark.sign}</span>}
+          {mark && mark.sign !== '' && (
+            <span class="node-sign" aria-hidden="true">
+              {mark.sign}
+            </span>
+          )}
+          {words !== '' && <span class="unseen">{words}</span>}
         </>
       )}
     </button>
@@ -66,7 +71,7 @@ function Badges({ counts: { by_status, due_soon } }: { readonly counts: Counts }
   const ended = processed + canceled
   if (live + ended + failed + due_soon === 0) return null
   return (
-    <span class="node-badges">
+    <span class="node-badges" aria-hidden="true">
       {due_soon > 0 && <span class="node-badge due">◷ {short(due_soon)}</span>}
       {failed > 0 && <span class="node-badge bad">✕ {short(failed)}</span>}
       {live > 0 && <span class="node-badge live">{short(live)}</span>}

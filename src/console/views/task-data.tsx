@@ -89,7 +89,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
         <Button kind="quiet" is_pressed={as_json} act={() => turn('json')}>
           JSON
         </Button>
-        <CopyButton text={exactText(data, '  ')} what="the data as JSON">
+        <CopyButton text={exactText(data, '  ')} what="of the data">
           Copy JSON
         </CopyButton>
         {own === undefined && (
