@@ -89,22 +89,25 @@ function boxOf(box: Box, tasks: number): string {
   return `<g>${name}${shapeOf(box)}${texts.join('')}${badge}</g>`
 }
 
+/** Ways end on the straight sides of a box: its corners are no rounder than that allows. */
+const tip_px = 10
+
 /** A start is a pill, an end a pill with two outlines, an escalation a hexagon. */
 function shapeOf({ kind, x: left, y: top, width, height }: Box): string {
   if (kind === 'escalation') {
     const [right, bottom] = [left + width, top + height]
     const tips = [
-      [left + 18, top],
-      [right - 18, top],
+      [left + tip_px, top],
+      [right - tip_px, top],
       [right, top + height / 2],
-      [right - 18, bottom],
-      [left + 18, bottom],
+      [right - tip_px, bottom],
+      [left + tip_px, bottom],
       [left, top + height / 2],
     ]
     const points = tips.map(([px = 0, py = 0]) => `${round(px)},${round(py)}`).join(' ')
     return `<polygon class="node escalation" points="${points}"/>`
   }
-  const radius = kind === 'logic' ? 8 : height / 2
+  const radius = kind === 'logic' ? 8 : 20
   const outer = rectOf(`node ${kind}`, left, top, width, height, radius)
   if (kind !== 'end') return outer
   return outer + rectOf('inner', left + 4, top + 4, width - 8, height - 8, radius - 4)
