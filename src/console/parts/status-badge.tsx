@@ -6,7 +6,7 @@ type Badge = Status | ProcessRow['status'] | 'fine' | 'wrong' | 'soon'
 
 const looks: Readonly<Record<Badge, 'good' | 'warn' | 'bad' | 'live' | 'quiet'>> = {
   processing: 'live',
-  delayed: 'warn',
+  delayed: 'live',
   failed: 'bad',
   processed: 'good',
   canceled: 'quiet',
