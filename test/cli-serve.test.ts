@@ -70,6 +70,27 @@ test('the line on stdout has the addresses and, with the demo, the secret', asyn
   assert.equal(served.out().split('\n').length, 2)
 })
 
+test('console link prints a link that signs in once, with the right that it names', async () => {
+  const signIn = async (link: string): Promise<Record<string, unknown>> => {
+    const [page = '', token] = link.trim().split('#link=')
+    assert.equal(page, served.line.page)
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ link: token })
+    const answer = await fetch(`${page}api/sign_in`, { method: 'POST', headers, body })
+    return (await answer.json()) as Record<string, unknown>
+  }
+  const { link } = served.line.demo as { link: string }
+  const { right, servers } = await signIn(link)
+  assert.deepEqual([right, servers], ['administer', { http: served.line.http }])
+  const printed = await on('console link --right look')
+  assert.equal((await signIn(printed.out)).right, 'look')
+  const [json] = rowsOf((await on('console link --json')).out)
+  assert.equal(json?.right, 'administer')
+  const [again] = (json?.links ?? []) as string[]
+  assert.equal((await signIn(String(again))).right, 'administer')
+  assert.equal((await on('console link --right all')).exit, 2)
+})
+
 test('verbs work while it runs', async () => {
   const owner = await readOwner(db)
   assert.equal(owner?.pid, served.child.pid)
@@ -218,6 +239,14 @@ test('the lines of the demo work as they are', { skip }, async () => {
   assert.match(again.out, /shown at the first start.*\n.*conveyor user rotate 13000/)
   assert.ok(!again.out.includes('SECRET='))
 })
+
+for (const flag of ['--operator-read-only', '--console-plain-http']) {
+  test(`${flag} is for an operator's listener`, async () => {
+    const { exit, err } = await run(['serve', '--http', 'off', flag, '--db', other_db])
+    assert.equal(exit, 2)
+    assert.match(err, new RegExp(`${flag} is for --operator HOST:PORT`))
+  })
+}
 
 test('--operator on an address that other machines reach is refused in a sentence', async () => {
   const args = ['serve', '--http', 'off', '--operator', '0.0.0.0:0', '--db', other_db]

@@ -122,6 +122,28 @@ test('user rekey --forget-secrets asks for the number of users', async () => {
   assert.equal((await forget('', '--yes', '--json')).exit, 0)
 })
 
+test('user console: what a user may on the operator’s page', async () => {
+  await ok('user add --id 15600')
+  const listed = async () =>
+    rowsOf(await ok('user list --json')).find(({ id }) => id === 15600)?.console
+  assert.equal(await listed(), undefined)
+  for (const right of ['look', 'administer', 'operate']) {
+    const json = await okJson(`user console 15600 ${right}`)
+    assert.deepEqual([json, await listed()], [{ id: 15600, console: right }, right])
+  }
+  assert.match(await ok('user list'), /^15600 .* both +operate/m)
+  await ok('user sign 15600 hmac')
+  assert.equal(await listed(), 'operate')
+  assert.deepEqual(await okJson('user console 15600 off'), { id: 15600, console: null })
+  assert.equal(await listed(), undefined)
+  await ok('user remove 15600')
+  assert.equal((await on('user console 15600 all')).exit, 2)
+  assert.equal((await on('user console 99 look')).exit, 1)
+  const { exit, err } = await on('console link')
+  assert.equal(exit, 1)
+  assert.match(err, /no operator's page is served of this file: `.* serve --operator HOST:PORT`/)
+})
+
 test('user sign: which signatures a user may use', async () => {
   await ok('user add --id 15500 --sign hmac')
   await ok('user add --id 15501')

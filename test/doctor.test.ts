@@ -230,6 +230,9 @@ const risky: readonly (readonly [string, Partial<Configured>])[] = [
   ['certificate_ends', { certificates_until_ms: { grpc: now_ms - 1 } }],
   ['certificate_ends', { certificates_until_ms: { operator: now_ms + 90 * day_ms, grpc: now_ms + 13 * day_ms } }],
   ['',                { certificates_until_ms: { grpc: now_ms + 15 * day_ms } }],
+  ['console_plain_http', { wanted: { operator: { ...http, host: '0.0.0.0', console_plain_http: true } } }],
+  ['',                { wanted: { operator: { ...http, console_plain_http: true } } }],
+  ['',                { wanted: { operator: { ...http, host: '0.0.0.0', console_plain_http: true, tls: { folder: 'x' } } } }],
   ['root',            { uid: 0 }],
 ]
 

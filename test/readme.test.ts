@@ -450,6 +450,9 @@ const own_servers: readonly (readonly [string, string[], string, string, RegExp]
   ['express',  ['express'], 'server.address()',     '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
   ['fastify',  ['fastify'], 'app.server.address()', '/conveyor/api/1/json', /^{"request_proc":"bad_signature"/],
   ['operator', [],          'operator.address',     '/readyz',              /^{"ok":true,/],
+  ['console',  [],          'server.address()',     '/console/api/tasks',   /^\/console\/#link=.{43}\n{"error":"bad_signature"/],
+  ['console-express', ['express'], 'server.address()', '/staff/console/api/tasks', /^{"error":"bad_signature"/],
+  ['console-fastify', ['fastify'], 'app.server.address()', '/console/api/tasks', /^{"error":"bad_signature"/],
 ]
 for (const [name, packages, address, path, answer] of own_servers) {
   test(`a server of one's own: ${name}`, async () => {

@@ -104,8 +104,8 @@ const risks: readonly Risk[] = [
     judge({ wanted: { operator } }) {
       if (operator?.console_plain_http !== true || operator.tls !== undefined) return undefined
       if (!isBeyondLoopback(operator)) return undefined
-      const says = `the operator's page on ${operator.host} has no TLS, so it can be taken over`
-      return `${says} on the way, unless a proxy with TLS is in front`
+      const says = `the operator's page on ${operator.host} has no TLS: sessions can be taken over`
+      return `${says}; put a proxy with TLS in front`
     },
   },
   {
