@@ -11,8 +11,10 @@ import { openEngine } from '../src/open.ts'
 import { newOverviews } from '../src/overview/overview.ts'
 import type { CallContext } from '../src/server/console/calls/call.ts'
 import { exportOf } from '../src/server/console/calls/process.ts'
+import { versionChanges } from '../src/server/console/calls/version-changes.ts'
 import { calls, type TableCall } from '../src/server/console/calls.ts'
 import type { Bulk, ConsoleCalls, TaskRow } from '../src/server/console/messages.ts'
+import { openBed } from './support/console-bed.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { fill } from './support/search-setup.ts'
 import { zipOf } from './support/zip-file.ts'
@@ -205,7 +207,10 @@ test('all that a filter finds is counted page by page, and changed step by step'
   assert.deepEqual([job.matched, job.changed, job.is_done], [all, all, true])
   assert.deepEqual(await call('bulk_resume', { id: job.id ?? '' }), job)
   const { jobs } = await call('bulk_jobs', {})
-  assert.deepEqual(jobs[0], job)
+  assert.deepEqual(
+    jobs.find(({ id }) => id === job.id),
+    job,
+  )
 })
 
 test('whole nodes and processes are counted without a look at each task', async () => {
@@ -246,8 +251,8 @@ const order = (title: string, place: object, more: object[] = []) => ({
         id: 'w',
         title: 'Wait',
         obj_type: 0,
-        ...place,
         condition: { logics: [{ type: 'api_callback' }] },
+        ...place,
       },
       ...more,
     ],
@@ -259,7 +264,7 @@ test('an import is looked at first, and what only looks changes nothing', async 
   const looked = await call('import', file(order('Order', { x: 1, y: 1 }), false))
   assert.deepEqual(looked.result.processes[0]?.state, 'created')
   assert.equal(looked.is_done, false)
-  await assert.rejects(call('process', { conv_id: 'order' }), { code: 'conv_not_found' })
+  await assert.rejects(engine.processes.show('order'), { code: 'conv_not_found' })
   const stored = await call('import', file(order('Order', { x: 1, y: 1 }), true))
   assert.deepEqual(stored.result, looked.result)
   await call('import', file(order('Order', { x: 5, y: 1 }, [end]), true))
@@ -272,7 +277,6 @@ test('an import is looked at first, and what only looks changes nothing', async 
   assert.deepEqual(page.row, { conv_id: 'order', title: 'Orders', status: 'active', version: 3 })
   assert.deepEqual([page.version, page.versions], [3, [3, 2, 1]])
   assert.deepEqual(page.drawing.boxes.map(({ title }) => title).sort(), ['Start', 'Wait'])
-  assert.equal((await call('process', { conv_id: 'order', version: 2 })).drawing.boxes.length, 3)
 })
 
 test('two versions differ node by node, in lines of their JSON', async () => {
@@ -286,14 +290,42 @@ test('two versions differ node by node, in lines of their JSON', async () => {
   )
   assert.deepEqual(first.nodes[0]?.lines, ['-   "x": 1,', '+   "x": 5,'])
   assert.deepEqual([first.from.boxes.length, first.to.boxes.length], [2, 3])
-  const second = await call('versions', { conv_id: 'order', from: 2, to: 3 })
+  const [two, three] = [
+    await engine.processes.show('order', 2),
+    await engine.processes.show('order'),
+  ]
+  const second = versionChanges(two.definition_text, three.definition_text)
   assert.deepEqual(second.lines, ['-   "title": "Order"', '+   "title": "Orders"'])
   assert.deepEqual(
     second.nodes.map(({ change, lines }) => [change, lines.every((line) => line.startsWith('- '))]),
     [['removed', true]],
   )
-  const { nodes, lines } = await call('versions', { conv_id: 'order', from: 3, to: 3 })
-  assert.deepEqual([nodes, lines], [[], []])
+  const same = versionChanges(three.definition_text, three.definition_text)
+  assert.deepEqual(same, { nodes: [], lines: [] })
+})
+
+const many = (from: number) => Array.from({ length: 1_500 }, (_, at) => `${from + at}`)
+const differing: [from: string, to: string, change: string | undefined, lines: string[]][] = [
+  ['"n":1.10', '"n":1.1', 'changed', ['-   "n": 1.10', '+   "n": 1.1']],
+  ['"b":1,"a":[]', '"a":[],"b":1', undefined, []],
+  ['"x":1,"n":1', '"n":1,"x":1.5', 'moved_only', ['-   "x": 1', '+   "x": 1.5']],
+  ['"x":1,"n":1', '"n":2,"x":1', 'changed', ['-   "n": 1,', '+   "n": 2,']],
+  ['"__proto__":1', '"__proto__":2', 'changed', ['-   "__proto__": 1,', '+   "__proto__": 2,']],
+  [`"n":"<b>\\u202e"`, '"n":""', 'changed', ['-   "n": "<b>\u202e"', '+   "n": ""']],
+]
+for (const [from, to, change, lines] of differing) {
+  test(`${from} to ${to} is ${change ?? 'no change'}`, () => {
+    const text = (members: string): string => `{"scheme":{"nodes":[{"id":"a",${members}}]}}`
+    const [node] = versionChanges(text(from), text(to)).nodes
+    assert.deepEqual([node?.change, node?.lines ?? []], [change, lines])
+  })
+}
+
+test('nodes that differ in very many lines are told as a whole', () => {
+  const text = (from: number): string =>
+    JSON.stringify({ scheme: { nodes: [{ id: 'a', code: many(from) }] } })
+  const [node] = versionChanges(text(0), text(10_000)).nodes
+  assert.equal(node?.lines.length, 2 * 1_505)
 })
 
 test('what is exported is imported again without a change', async () => {
@@ -344,9 +376,9 @@ test('nodes with tasks are dropped only with a place where their tasks go', asyn
   const moves = { w: 'e' }
   const looked = await call('import', { ...file(other, false), moves })
   assert.equal(looked.result.processes[0]?.state, 'updated')
-  assert.equal((await call('process', { conv_id: 'order' })).version, 3)
+  assert.equal((await engine.processes.show('order')).version, 3)
   await call('import', { ...file(other, true), moves })
-  assert.equal((await call('process', { conv_id: 'order' })).version, 4)
+  assert.equal((await engine.processes.show('order')).version, 4)
 })
 
 test('a process is paused and goes on', async () => {
@@ -355,7 +387,7 @@ test('a process is paused and goes on', async () => {
     ['resume', 'active'],
   ] as const) {
     assert.deepEqual(await call(name, { conv_id: 'a' }), {})
-    assert.equal((await call('process', { conv_id: 'a' })).row.status, status)
+    assert.equal((await engine.processes.show('a')).status, status)
     assert.deepEqual(told(name, { conv_id: 'a' }, {}), { conv_id: 'a' })
   }
 })
@@ -397,4 +429,42 @@ test('a task tells the task that it has called, and that one its caller', async 
   assert.equal(process_title, 'Called')
   assert.deepEqual(caller, { obj_id, conv_id: 'caller', title: 'Caller' })
   await engine.tasks.cancel({ conv_id: 'called', obj_id: called?.obj_id ?? '' })
+})
+
+test('a process that was removed is shown no more, nor are its ended tasks', async () => {
+  await engine.putProcess({ ...masking, obj_id: 'gone' })
+  const { obj_id = '' } = await engine.create({ conv_id: 'gone', ref: 'last', data: {} })
+  await engine.tasks.cancel({ conv_id: 'gone', obj_id })
+  assert.equal((await call('find', { text: obj_id })).rows.length, 1)
+  await engine.processes.remove('gone')
+  assert.deepEqual((await call('find', { text: obj_id })).rows, [])
+  assert.deepEqual((await call('find', { text: 'last' })).rows, [])
+  await assert.rejects(call('task', { obj_id }), { code: 'not_found' })
+})
+
+test('through the server: mistakes, a large file, an export, and lines of the log', async () => {
+  const bed = await openBed()
+  const administer = await bed.as('administer')
+  const bad = { ...order('Order', { condition: 7 }), obj_id: 'a"ü' }
+  const refused = await bed.call('import', file(bad, false), administer)
+  assert.equal(refused.status, 400)
+  assert.deepEqual(JSON.parse(refused.text).mistakes, [
+    {
+      text: 'some.json: nodes[1] "Wait": condition is 7, an object was expected',
+      ...{ conv_id: 'a"ü', node_id: 'w', node_title: 'Wait' },
+    },
+  ])
+  const large = { ...order('Order', {}), obj_id: 'a"ü', description: 'x'.repeat(2_000_000) }
+  for (const store of [false, true]) {
+    const { status, text } = await bed.call('import', file(large, store), administer)
+    assert.deepEqual([status, JSON.parse(text).is_done], [200, store])
+  }
+  const acted = bed.told.filter(({ event }) => event === 'console_acted')
+  assert.deepEqual(acted, [{ event: 'console_acted', act: 'import', by: 'link', code: 'ok' }])
+  const path = `/console/export?conv_id=${encodeURIComponent('a"ü')}`
+  assert.equal(await bed.codeOf(path), 'bad_signature')
+  const exported = await bed.ask(path, { as: await bed.as('look') })
+  assert.equal(exported.headers['content-disposition'], 'attachment; filename="process-a__.json"')
+  assert.deepEqual(JSON.parse(exported.text), large)
+  await bed.close()
 })
