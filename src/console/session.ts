@@ -19,6 +19,8 @@ import { base } from './place.ts'
 /** `unknown` until the server was asked. One that has ended stays here until another begins. */
 export const session = signal<Session | 'none' | 'unknown'>('unknown')
 export const has_ended = signal(false)
+/** Whether the server is of another version than this page, which it served before a restart. */
+export const is_outdated = signal(false)
 /** Why the link that the page was opened with has not signed in. */
 export const link_fault = signal<unknown>(undefined)
 /** Whether the last call was answered, in whatever way. */
@@ -96,6 +98,8 @@ export function may(right: Right): boolean {
 }
 
 function begin(begun: Session): void {
+  const { value } = session
+  if (typeof value === 'object' && value.version !== begun.version) is_outdated.value = true
   session.value = begun
   has_ended.value = false
 }

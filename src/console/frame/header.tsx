@@ -7,7 +7,7 @@ import { keys, useKeys } from '../parts/keys.ts'
 import { Link } from '../parts/link.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { place } from '../place.ts'
-import { endSession, session } from '../session.ts'
+import { endSession, is_outdated, session } from '../session.ts'
 import { Find } from './find.tsx'
 import { theme, themes } from './theme.ts'
 
@@ -62,8 +62,16 @@ function Connection() {
   )
 }
 
-/** Below the header, for as long as nothing that the view shows is new. */
+/** Below the header, where the view cannot be as new as it should. */
 export function AwayNote() {
+  if (is_outdated.value && connection.value !== 'away') {
+    return (
+      <p class="away-note" role="alert">
+        The server is of another version than this page.{' '}
+        <Button act={() => location.reload()}>Load the page again</Button>
+      </p>
+    )
+  }
   if (connection.value !== 'away') return null
   return (
     <p class="away-note" role="alert">
