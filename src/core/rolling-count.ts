@@ -4,23 +4,20 @@
  * since 1970. Where the clock was set back, counting begins anew.
  */
 export interface RollingCount {
-  /** Of all time. */
-  total: number
   /** The newest that was counted or read. */
   slot: number
   readonly counts: number[]
 }
 
 export function newRollingCount(slots: number): RollingCount {
-  return { total: 0, slot: 0, counts: new Array<number>(slots).fill(0) }
+  return { slot: 0, counts: new Array<number>(slots).fill(0) }
 }
 
-export function countAt(rolling: RollingCount, slot: number): void {
+export function countAt(rolling: RollingCount, slot: number, by = 1): void {
   if (slot !== rolling.slot) rollTo(rolling, slot)
   const { counts } = rolling
   const at = slot % counts.length
-  counts[at] = (counts[at] as number) + 1
-  rolling.total++
+  counts[at] = (counts[at] as number) + by
 }
 
 /** The counts up to a slot, the oldest first. */

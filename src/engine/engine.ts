@@ -92,7 +92,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
-  const flow_counters = newFlowCounters(clock.now_ms)
+  const flow_counters = newFlowCounters(clock.now_ms, () => chance.fraction())
   const engine_context: EngineContext = {
     catalog,
     limits,

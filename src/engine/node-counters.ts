@@ -20,6 +20,7 @@ import { statuses, type TaskRecord } from '../codec/task-record.ts'
 import type { Status } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
+import type { FlowNotes } from './flow/flow-notes.ts'
 
 export interface NodeCounters {
   begin(tx: Tx): void
@@ -28,7 +29,8 @@ export interface NodeCounters {
   of(conv_id: string, node_id: string): number
   /** The nodes with count semaphors whose live tasks have changed since the last call. */
   takeChanges(): readonly CountChange[]
-  end(): void
+  /** Writes them; notes what they have changed where somebody watches. */
+  end(flow: FlowNotes | undefined): void
 }
 
 /** Live tasks in a node. */
@@ -49,6 +51,8 @@ interface Counter {
   reported: number
   /** The transaction to which the numbers belong. */
   transaction: number
+  /** That of its process among the flow counters; -1 until it is needed. */
+  place: number
 }
 
 const no_changes: readonly CountChange[] = []
@@ -79,7 +83,7 @@ export function newNodeCounters(
     let counter = nodes.get(node_id)
     if (counter === undefined) {
       const key = nodeCountKey(conv_id, node_id)
-      const numbers = { stored: noTasks(), now: noTasks(), reported: 0, transaction: 0 }
+      const numbers = { stored: noTasks(), now: noTasks(), reported: 0, transaction: 0, place: -1 }
       counter = { key, conv_id, node_id, ...numbers }
       nodes.set(node_id, counter)
       counters++
@@ -130,10 +134,15 @@ export function newNodeCounters(
       }
       return changes
     },
-    end() {
-      for (const { key, stored, now } of in_use) {
+    end(flow) {
+      for (const counter of in_use) {
+        const { key, stored, now } = counter
         for (const listener of listeners) listener(key)
         if (isSame(stored, now)) continue
+        if (flow !== undefined) {
+          if (counter.place === -1) counter.place = flow.placeOf(counter.conv_id)
+          flow.onNode(counter.place, stored, now)
+        }
         const value = encodeCounts(now)
         if (value.length === 0) tx.del(key)
         else tx.put(key, value)

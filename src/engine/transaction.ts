@@ -17,7 +17,8 @@ import type { Steps } from '../process/steps.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
-import type { FlowCounters, FlowEffects, FlowNotes } from './flow/flow-counters.ts'
+import type { FlowCounters } from './flow/flow-counters.ts'
+import type { FlowEffects, FlowNotes } from './flow/flow-notes.ts'
 import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
 import { newTaskIds } from './task-ids.ts'
 import { newTaskRuns, type TaskRun, type TaskRuns } from './task-runs.ts'
@@ -40,7 +41,7 @@ export interface EngineContext {
   /** Get the key of each node_count that a transaction changes, before its commit. */
   readonly count_listeners: ReadonlySet<(key: Key) => void>
   readonly is_traced: boolean
-  readonly flow: Pick<FlowCounters, 'isOn' | 'notes'>
+  readonly flow: Pick<FlowCounters, 'notes'>
 }
 
 /** The reads of a transaction or of a view. */
@@ -226,10 +227,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       return grant.bits
     },
     newTaskId: () => ids.next(transaction.now_ms),
-    countTask(conv_id, node_id, status, by) {
-      counters.add(conv_id, node_id, status, by)
-      transaction.flow?.onCount(conv_id, status, by)
-    },
+    countTask: counters.add,
     nodeCount: counters.of,
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
@@ -269,8 +267,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       counters.begin(tx)
       changes.begin(tx)
       runs?.begin()
-      transaction.flow = engine.flow.isOn() ? engine.flow.notes : undefined
-      transaction.flow?.begin()
+      transaction.flow = engine.flow.notes(now_ms)
       grant = undefined
       effects = undefined
       transaction.store = tx
@@ -286,7 +283,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       return transaction
     },
     end() {
-      counters.end()
+      counters.end(transaction.flow)
       ids.end()
       const entry = changes.end(transaction.now_ms)
       if (entry !== undefined) recorded().entry = entry

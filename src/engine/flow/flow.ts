@@ -21,7 +21,8 @@ import { requireProcess } from '../processes.ts'
 import { loadTask } from '../task-store.ts'
 import type { Transaction } from '../transaction.ts'
 import type { TransactionQueue } from '../transaction-queue.ts'
-import type { FlowCounters, FlowNumbers, FlowWay } from './flow-counters.ts'
+import type { FlowCounters, FlowNumbers } from './flow-counters.ts'
+import type { FlowWay } from './flow-ways.ts'
 import { type FailedTask, newestFailed } from './newest-failed.ts'
 
 export interface ProcessHead {
@@ -41,7 +42,7 @@ export interface Flow {
   failed_mark: FlowCounters['failed_mark']
   /** All processes. One whose record has not changed is the object of the last call. */
   heads(): Promise<readonly ProcessHead[]>
-  /** The numbers of these processes; forgets those of all others. From `begin` on. */
+  /** The numbers of these processes, from `begin` on. */
   numbers(conv_ids: readonly string[]): Promise<readonly FlowNumbers[]>
   /** Rejects with `conv_not_found`. */
   nodes(conv_id: string): Promise<{ head: ProcessHead; counts: Map<string, StatusCounts> }>
@@ -81,9 +82,11 @@ export function newFlow({ store, catalog, transactions, counters }: FlowParts): 
   /** The tasks of processes by status that are not known yet, slice by slice. */
   async function readUnread(conv_ids: readonly string[]): Promise<void> {
     let left = counters.unread(conv_ids)
-    while (left.length > 0 && counters.isOn()) {
+    while (left.length > 0) {
       const unread = left
       const read = await transactions.run((tx) => readStored(tx, unread))
+      // Nobody watches any more.
+      if (read === 0) break
       left = unread.slice(read)
     }
   }
@@ -108,7 +111,6 @@ export function newFlow({ store, catalog, transactions, counters }: FlowParts): 
         return [...now.values()].map(({ head }) => head)
       }),
     async numbers(conv_ids) {
-      counters.keep(new Set(conv_ids))
       await readUnread(conv_ids)
       return conv_ids.map(counters.read)
     },
@@ -137,6 +139,8 @@ function headOf(conv_id: string, bytes: Buffer): ProcessHead {
 
 /** Returns how many processes it has read. The counters of an open transaction come later. */
 function readStored(tx: Transaction, conv_ids: readonly string[]): number {
+  const { flow } = tx
+  if (flow === undefined) return 0
   let nodes = 0
   let read = 0
   for (const conv_id of conv_ids) {
@@ -147,7 +151,7 @@ function readStored(tx: Transaction, conv_ids: readonly string[]): number {
       for (const status of statuses) sum[status] += counts[status]
       nodes++
     }
-    tx.flow?.onStored(conv_id, sum)
+    flow.onStored(flow.placeOf(conv_id), sum)
     read++
   }
   return read

@@ -1,0 +1,97 @@
+/**
+ * What an open transaction does to tasks, noted for the flow counters, which count it after the
+ * commit. This is in the way of each op, so a note is a number or a name put into an array, and
+ * nothing is looked up but the place of a process.
+ */
+import type { StatusCounts } from '../../codec/records.ts'
+import { statuses, type TaskRecord } from '../../codec/task-record.ts'
+
+export interface FlowNotes {
+  /** With a weight of 0 moves are not noted. A transaction that throws notes nothing. */
+  begin(move_weight: number): void
+  /** The task has entered its present node. */
+  onMove(task: TaskRecord): void
+  onSave(task: TaskRecord): void
+  /** The tasks of a node before this transaction and after it. */
+  onNode(place: number, before: StatusCounts, after: StatusCounts): void
+  /** The tasks of a process before this transaction. */
+  onStored(place: number, counts: StatusCounts): void
+  /** The place of a process, for ever. */
+  placeOf(conv_id: string): number
+  /** Undefined where no task was changed. */
+  end(): FlowEffects | undefined
+}
+
+/** What a transaction has noted. */
+export interface FlowEffects {
+  /** conv_id, the node that a task has left and the one it has entered, one after the other. */
+  readonly moves: readonly string[]
+  /** How many moves each of them stands for. */
+  readonly move_weight: number
+  /** The places of the processes of tasks that have ended. */
+  readonly ends: readonly number[]
+  /** Where a count is (`place * statuses.length + status`) and by how much it changes, in turn. */
+  readonly changes: readonly number[]
+  readonly stored: readonly { readonly place: number; readonly counts: StatusCounts }[]
+  /** Whether a task has failed, or one that had is no longer. */
+  readonly has_failures: boolean
+}
+
+const failed_at = statuses.indexOf('failed')
+
+export function newFlowNotes(placeOf: (conv_id: string) => number): FlowNotes {
+  let is_empty = true
+  let has_failures = false
+  let move_weight = 1
+  let moves: string[] = []
+  let ends: number[] = []
+  let changes: number[] = []
+  let stored: { place: number; counts: StatusCounts }[] = []
+
+  function clear(): void {
+    is_empty = true
+    has_failures = false
+    moves = []
+    ends = []
+    changes = []
+    stored = []
+  }
+
+  return {
+    placeOf,
+    begin(weight) {
+      move_weight = weight
+      if (!is_empty) clear()
+    },
+    onMove({ conv_id, node_prev_id, node_id }) {
+      // A new task comes from no node.
+      if (move_weight > 0 && node_prev_id !== '') moves.push(conv_id, node_prev_id, node_id)
+    },
+    onSave({ conv_id, status }) {
+      is_empty = false
+      if (status === 'failed') has_failures = true
+      else if (status === 'processed' || status === 'canceled') ends.push(placeOf(conv_id))
+    },
+    onNode(place, before, after) {
+      is_empty = false
+      const first = place * statuses.length
+      for (let at = 0; at < statuses.length; at++) {
+        const status = statuses[at] as keyof StatusCounts
+        const by = after[status] - before[status]
+        if (by === 0) continue
+        changes.push(first + at, by)
+        if (at === failed_at) has_failures = true
+      }
+    },
+    onStored(place, counts) {
+      is_empty = false
+      stored.push({ place, counts })
+    },
+    end() {
+      if (is_empty) return undefined
+      const effects = { moves, move_weight, ends, changes, stored, has_failures }
+      clear()
+      return effects
+    },
+  }
+}
