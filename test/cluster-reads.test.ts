@@ -18,6 +18,7 @@ import { type HttpServer, serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/open.ts'
 import { type PostgresLog, postgresLog } from '../src/postgres.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
+import { serveNodeOperator } from '../src/server/operator/server.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { newCluster } from './support/database-cluster.ts'
 import { freePort } from './support/free-port.ts'
@@ -246,6 +247,41 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
         assert.deepEqual(await found(), wanted)
       })
     }
+  })
+
+  test('the operator’s page may be looked at there, and changes nothing', async () => {
+    const { id, secret: own } = await owner.users.add()
+    await owner.users.console(id, 'administer')
+    const obj_id = (await owner.create({ conv_id, ref: 'seen', data: {} })).obj_id as string
+    await followed()
+    const source = { tell: reader.tell, limits: reader.limits }
+    const operator = await serveNodeOperator(b.log, source, { port: 0 })
+    operator.read(reader)
+    let headers: Record<string, string> = { 'Content-Type': 'application/json' }
+    const call = async (name: string, body: object): Promise<string> => {
+      const url = `${operator.page}api/${name}`
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      const [cookie] = answer.headers.get('set-cookie')?.split(';') ?? []
+      if (cookie !== undefined) headers = { ...headers, cookie }
+      return `${answer.status} ${await answer.text()}`
+    }
+    const signed_in = await call('sign_in', { user: id, secret: own })
+    assert.match(signed_in, /^200 .*"right":"administer"/)
+    headers['X-Conveyor-Token'] = JSON.parse(signed_in.slice(4)).token
+    const rows: readonly (readonly [name: string, body: object, says: RegExp])[] = [
+      ['tasks', { conv_id }, /^200 .*"ref":"seen"/],
+      ['task', { obj_id }, /^200 .*"status":"delayed"/],
+      ['process', { conv_id }, /^200 .*"drawing"/],
+      ['frame', { view: 'overview' }, /^200 .*"processes":\[\{/],
+      ['frame', { view: 'process', conv_id }, /^200 .*"nodes":\[\{/],
+      ['cancel', { conv_id, obj_id }, /^503 .*"overloaded"/],
+      ['modify', { conv_id, obj_id, data_text: '{}' }, /^503 .*"overloaded"/],
+      ['pause', { conv_id }, /^503 .*"overloaded"/],
+    ]
+    for (const [name, body, says] of rows) assert.match(await call(name, body), says, name)
+    operator.read(undefined)
+    assert.match(await call('tasks', {}), /^503 .*"overloaded","description":"[^"]*\ba\b/)
+    await operator.drain()
   })
 
   test('a request that would change something is refused as a whole, and not applied', async () => {

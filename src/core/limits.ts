@@ -95,7 +95,7 @@ export const limitTable = {
     value: 200,
     says: 'processes whose tasks metrics tell by process; the others are told together',
   },
-  readers_max: { value: 64, says: 'readers of changes over HTTP at once' },
+  readers_max: { value: 64, says: 'readers of changes, and of live views, over HTTP at once' },
   reader_beat_ms: {
     value: 15_000,
     says: 'milliseconds between two comments to a reader of changes over HTTP',

@@ -44,7 +44,7 @@ export function createConsole(engine: Engine, options: CreateConsoleOptions = {}
     options,
   )
   page.refresh()
-  consoles.add(page.link)
+  if (options.authorize === undefined) consoles.add(page.link)
   return {
     handle: page.handle,
     link: page.link,
