@@ -16,7 +16,13 @@ import {
   withValueAt,
 } from '../src/console/data-changes.ts'
 import { pathText, rowsOf } from '../src/console/data-rows.ts'
-import { type ExactObject, exactText, parseExact, parseObject } from '../src/console/exact-json.ts'
+import {
+  type ExactObject,
+  exactText,
+  indentedText,
+  parseExact,
+  parseObject,
+} from '../src/console/exact-json.ts'
 import { empty_search, filterOf, searchOf, valueKind } from '../src/console/task-search.ts'
 import { happenings, helpOf, inShort, type Sentence, whyOf } from '../src/console/task-words.ts'
 import type { HistoryWhy, Status } from '../src/core/model.ts'
@@ -46,7 +52,7 @@ for (const text of [
       stringifyJson(parseJson(text, { nesting_max: 1_000, values_max: 10_000 })),
       text.startsWith('{"__') ? '{"2":{"constructor":null},"10":2,"__proto__":1}' : text,
     )
-    const again = parseExact(exactText(read.value, '  '))
+    const again = parseExact(indentedText(read.value))
     assert.ok('value' in again && exactText(again.value) === text)
   })
 }

@@ -50,23 +50,40 @@ export function isList(value: Exact | undefined): value is readonly Exact[] {
   return Array.isArray(value)
 }
 
-/** Its text on one line, or with an `indent` for each level on many. */
-export function exactText(value: Exact, indent = '', margin = '\n'): string {
-  if (typeof value === 'string') return JSON.stringify(value)
-  if (value === null || typeof value === 'boolean') return String(value)
-  if ('number' in value) return value.number
-  const inner = indent === '' ? '' : margin + indent
-  const outer = indent === '' ? '' : margin
-  const colon = indent === '' ? ':' : ': '
-  if (isList(value)) {
-    const items = value.map((item) => inner + exactText(item, indent, margin + indent))
-    return items.length === 0 ? '[]' : `[${items.join(',')}${outer}]`
+/** Its text on one line. */
+export function exactText(value: Exact): string {
+  if (isList(value)) return `[${value.map(exactText).join(',')}]`
+  if (!isExactObject(value)) return scalarText(value)
+  const members = [...value].map(([name, item]) => `${JSON.stringify(name)}:${exactText(item)}`)
+  return `{${members.join(',')}}`
+}
+
+/** What is so short, or a list of so many values, stands on one line. */
+const line_chars_max = 60
+const lines_max = 100
+/** What is deeper is not indented further. */
+const margin_chars_max = 40
+
+/** Its text for people, on many lines. */
+export function indentedText(value: Exact, margin = ''): string {
+  const members = isList(value) ? value : isExactObject(value) ? [...value.values()] : []
+  if (members.length === 0) return exactText(value)
+  if (!members.some((item) => isList(item) || isExactObject(item))) {
+    const text = exactText(value)
+    if (isList(value) && (text.length <= line_chars_max || members.length > lines_max)) return text
   }
-  const members = [...value].map(
-    ([name, item]) =>
-      inner + JSON.stringify(name) + colon + exactText(item, indent, margin + indent),
-  )
-  return members.length === 0 ? '{}' : `{${members.join(',')}${outer}}`
+  const inner = margin.length < margin_chars_max ? `${margin}  ` : margin
+  const names = isExactObject(value)
+    ? [...value.keys()].map((name) => `${JSON.stringify(name)}: `)
+    : []
+  const lines = members.map((item, at) => inner + (names[at] ?? '') + indentedText(item, inner))
+  const [open, close] = isList(value) ? '[]' : '{}'
+  return `${open}\n${lines.join(',\n')}\n${margin}${close}`
+}
+
+function scalarText(value: null | boolean | string | ExactNumber): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  return value === null || typeof value === 'boolean' ? String(value) : value.number
 }
 
 interface Reader {

@@ -151,9 +151,12 @@ function RowHead({ row, toggle }: { readonly row: DataRow; readonly toggle: () =
   )
 }
 
-/** As a condition and a template name it. */
+const title_steps_max = 40
+
+/** As a condition and a template name it; of a deep one its end. */
 function titleOf(path: Path): string {
-  return shownText(shortened(pathText(path), 1_000))
+  if (path.length <= title_steps_max) return shownText(shortened(pathText(path), 1_000))
+  return `… ${titleOf(path.slice(-title_steps_max))}`
 }
 
 function Value({ value, search }: { readonly value: Exact; readonly search: string }) {
@@ -230,7 +233,7 @@ interface RowEditsProps {
 }
 
 function RowEdits({ row: { path, value, size }, edit, onEdit }: RowEditsProps) {
-  const name = shortened(pathText(path), 60)
+  const name = shortened(titleOf(path), 60)
   const another = isList(value) ? '+ Item' : '+ Member'
   return (
     <span class="row-edits">

@@ -13,7 +13,7 @@ import {
   type Path,
   withValueAt,
 } from '../data-changes.ts'
-import { type Exact, type ExactObject, exactText, parseObject } from '../exact-json.ts'
+import { type Exact, type ExactObject, indentedText, parseObject } from '../exact-json.ts'
 import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
@@ -56,7 +56,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
   const changes = own && 'value' in read ? changesOf(own.before, read.value, now) : undefined
   const begin = () => {
     draft.value = { before: now, after: now }
-    typed.value = exactText(now, '  ')
+    typed.value = indentedText(now)
     search.value = ''
   }
   const end = () => {
@@ -69,7 +69,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
   const turn = (to: 'tree' | 'json') => {
     if (own !== undefined && 'value' in read) {
       draft.value = { ...own, after: read.value }
-      typed.value = exactText(read.value, '  ')
+      typed.value = indentedText(read.value)
     }
     form.value = to
   }
@@ -89,7 +89,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
         <Button kind="quiet" is_pressed={as_json} act={() => turn('json')}>
           JSON
         </Button>
-        <CopyButton text={exactText(data, '  ')} what="of the data">
+        <CopyButton text={indentedText(data)} what="of the data">
           Copy JSON
         </CopyButton>
         {own === undefined && (
@@ -116,7 +116,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
       ) : as_json ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys
         <pre class="json" tabIndex={0}>
-          <bdi>{shownText(exactText(data, '  '))}</bdi>
+          <bdi>{shownText(indentedText(data))}</bdi>
         </pre>
       ) : (
         <DataTree
@@ -198,7 +198,7 @@ function dataOf(text: string): ExactObject {
 }
 
 export function indented(text: string): string {
-  return exactText(dataOf(text), '  ')
+  return indentedText(dataOf(text))
 }
 
 /** What a modify does to a task as it is now. */

@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type Exact, type ExactObject, exactText, parseExact } from '../exact-json.ts'
+import { type Exact, type ExactObject, indentedText, parseExact } from '../exact-json.ts'
 import { Button } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 
@@ -19,7 +19,7 @@ interface ValueEditorProps {
 export function ValueEditor({ value, taken, onPut, onClose }: ValueEditorProps) {
   const kind = useSignal(typeof value === 'string' ? 'text' : 'json')
   const name = useSignal('')
-  const typed = useSignal(typeof value === 'string' ? value : exactText(value, '  '))
+  const typed = useSignal(typeof value === 'string' ? value : indentedText(value))
   const box = useRef<HTMLFieldSetElement>(null)
   useLayoutEffect(() => box.current?.querySelector<HTMLElement>('input, textarea')?.focus(), [])
   const read = kind.value === 'text' ? { value: typed.value } : parseExact(typed.value)
