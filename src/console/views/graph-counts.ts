@@ -7,6 +7,7 @@ import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals
 import type { Status } from '../../core/model.ts'
 import type { NodeCounts, ProcessCounts } from '../../overview/messages.ts'
 import { countText, rateText } from '../parts/texts.ts'
+import { wayKey } from './task-path.ts'
 
 export type Counts = Pick<NodeCounts, 'by_status' | 'due_soon'>
 
@@ -88,11 +89,6 @@ function made<Value>(all: Map<string, Signal<Value>>, key: string, first: Value)
   const found = all.get(key) ?? signal(first)
   all.set(key, found)
   return found
-}
-
-/** Node ids may hold any character, so that a separator alone would not do. */
-export function wayKey(from_node_id: string, to_node_id: string): string {
-  return JSON.stringify([from_node_id, to_node_id])
 }
 
 /** The words of the counts, in the order in which an operator asks for them. */

@@ -41,7 +41,7 @@ export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
       class={`node ${kind}${busy}${failed}${mark ? ` ${mark.kind}` : ''}`}
       style={{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }}
       data-node={node_id}
-      aria-label={is_far.value ? `${name}, ${words}` : undefined}
+      aria-label={is_far.value ? [name, words].filter(Boolean).join(', ') : undefined}
       aria-pressed={opened && is_open}
       title={name.length > 24 ? name.slice(0, 500) : undefined}
       onClick={() => onOpen(node_id)}

@@ -7,8 +7,9 @@ import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { Drawing, Point, Way } from '../../diagram/drawing.ts'
 import { cut, label_chars_max } from '../../diagram/text.ts'
-import { flowText, type GraphCounts, wayKey } from './graph-counts.ts'
+import { flowText, type GraphCounts } from './graph-counts.ts'
 import type { Area } from './graph-zoom.ts'
+import { wayKey } from './task-path.ts'
 
 const kinds = ['go', 'error', 'time'] as const
 const corner_px = 8

@@ -12,8 +12,9 @@ import { Field } from '../parts/field.tsx'
 import { say } from '../parts/toasts.tsx'
 import { go } from '../place.ts'
 import { call, isCallFault } from '../session.ts'
-import { type FileNode, nodesIn, readFile } from './import-file.ts'
+import { readFile } from './import-file.ts'
 import { MistakeList } from './import-mistakes.tsx'
+import { type FileNode, nodesIn } from './import-nodes.ts'
 import { ImportResults } from './import-results.tsx'
 
 type Input = Omit<ConsoleCalls['import']['in'], 'store'>

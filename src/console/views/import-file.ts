@@ -1,4 +1,4 @@
-/** A file of the reader's machine as a call takes it, and the nodes that it has. */
+/** A file of the reader's machine, as a call takes it and as text. */
 
 /** Beyond this no server takes a file, and it is not read at all. */
 const file_bytes_max = 256 * 1024 * 1024
@@ -17,23 +17,4 @@ export async function readFile(file: File): Promise<ReadFile> {
     reader.readAsDataURL(file)
   })
   return { content_base64: url.slice(url.indexOf(',') + 1), text: await file.text() }
-}
-
-export interface FileNode {
-  readonly id: string
-  readonly title: string
-}
-
-/** The nodes of the definitions in a JSON text; none where it is no JSON, such as an archive. */
-export function nodesIn(text: string): FileNode[] {
-  try {
-    return [JSON.parse(text)].flat().flatMap((definition) =>
-      definition.scheme.nodes.map(({ id, title }: Partial<FileNode>) => ({
-        id: String(id),
-        title: typeof title === 'string' ? title : '',
-      })),
-    )
-  } catch {
-    return []
-  }
 }

@@ -3,7 +3,6 @@
  * from one to the next. A retry or a merge of data in the same node is no step of it.
  */
 import type { HistoryEntry } from '../../core/model.ts'
-import { wayKey } from './graph-counts.ts'
 
 export interface TaskPath {
   /** How often it came to each node. */
@@ -36,4 +35,9 @@ export function pathOf(history: readonly Pick<HistoryEntry, 'node_id' | 'why'>[]
     before = node_id
   }
   return { nodes, ways }
+}
+
+/** Node ids may hold any character, so that a separator alone would not do. */
+export function wayKey(from_node_id: string, to_node_id: string): string {
+  return JSON.stringify([from_node_id, to_node_id])
 }
