@@ -18,7 +18,7 @@ export interface DrawJob {
 }
 
 /** More take longer, or more memory, than a picture is worth. */
-const laid_out_ways_max = 3_000
+const laid_out_ways_max = 2_000
 
 export async function draw({ definition_texts, how }: DrawJob): Promise<Drawing[]> {
   const graphs = definition_texts.map(graphOf)

@@ -14,7 +14,7 @@ import {
 } from './layout.ts'
 import { label_height_px, labelWidth } from './text.ts'
 
-/** Of a large graph only so many ways are kept free of labels. */
+/** In a graph with more ways labels may cover ways: to look costs the square of their number. */
 const lines_max = 500
 
 /**
@@ -23,9 +23,8 @@ const lines_max = 500
  */
 export function withLabels(ways: readonly GraphWay[], { middles, routes }: Layout): Layout {
   const taken: Rect[] = middles.map(boxAt)
-  const lines = routes
-    .slice(0, lines_max)
-    .map(({ points }) => partsOf(points).map(([a, b]) => rectBetween(a, b)))
+  const kept_free = routes.length > lines_max ? [] : routes
+  const lines = kept_free.map(({ points }) => partsOf(points).map(([a, b]) => rectBetween(a, b)))
   const labelled = routes.map((route, at) => {
     const { label } = ways[at] as GraphWay
     if (label === '') return route
