@@ -443,7 +443,7 @@ test('a process that was removed is shown no more, nor are its ended tasks', asy
 })
 
 test('through the server: mistakes, a large file, an export, and lines of the log', async () => {
-  const bed = await openBed()
+  const bed = await openBed({ limits: { task_bytes_max: 1_000_000 } })
   const administer = await bed.as('administer')
   const bad = { ...order('Order', { condition: 7 }), obj_id: 'a"ü' }
   const refused = await bed.call('import', file(bad, false), administer)
@@ -461,6 +461,11 @@ test('through the server: mistakes, a large file, an export, and lines of the lo
   }
   const acted = bed.told.filter(({ event }) => event === 'console_acted')
   assert.deepEqual(acted, [{ event: 'console_acted', act: 'import', by: 'link', code: 'ok' }])
+  const target = { conv_id: 'a"ü', obj_id: '' }
+  target.obj_id = (await bed.engine.create({ ...target, data: {} })).obj_id ?? ''
+  const data_text = JSON.stringify({ quotes: '"'.repeat(450_000) })
+  const modified = await bed.call('modify', { ...target, data_text }, administer)
+  assert.deepEqual(JSON.parse(modified.text), { proc: 'ok' })
   const path = `/console/export?conv_id=${encodeURIComponent('a"ü')}`
   assert.equal(await bed.codeOf(path), 'bad_signature')
   const exported = await bed.ask(path, { as: await bed.as('look') })

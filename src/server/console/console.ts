@@ -139,7 +139,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     let code: string = 'ok'
     try {
       checkRight(entrance.rightOf(session), row.right)
-      const input = await readBody(exchange.request, row.input_bytes_max ?? input_bytes_max)
+      const bytes_max = row.input_bytes_max ?? input_bytes_max + 2 * limits.task_bytes_max
+      const input = await readBody(exchange.request, bytes_max)
       acted = row.acts?.(input)
       const output = await row.run({ ...partsNow(), by }, input)
       acted = row.acts?.(input, output)

@@ -30,7 +30,7 @@ export interface Acted {
 export interface CallRow<Name extends CallName> {
   /** Who calls has this one at least. */
   readonly right: Right
-  /** Bytes of the input at most, where it may have more than `input_bytes_max`. */
+  /** Bytes of the input at most, where it may have more than others. */
   readonly input_bytes_max?: number
   /**
    * Of a call that may change something: called after it with its output, or without one where it
@@ -40,5 +40,5 @@ export interface CallRow<Name extends CallName> {
   run(context: CallContext, input: unknown): Promise<ConsoleCalls[Name]['out']>
 }
 
-/** Bytes of the JSON of an input: the data of a task with every character escaped, and more. */
+/** Of the JSON of an input, beside the data of a task with every character escaped. */
 export const input_bytes_max = 1024 * 1024
