@@ -172,6 +172,7 @@ describe('the package', () => {
       import * as grpc from 'conveyor-engine/grpc'
       import * as client from 'conveyor-engine/client'
       import * as operator from 'conveyor-engine/operator'
+      import * as page from 'conveyor-engine/console'
       import * as metrics from 'conveyor-engine/metrics'
       import * as testing from 'conveyor-engine/testing'
       import * as tracing from 'conveyor-engine/tracing'
@@ -185,6 +186,7 @@ describe('the package', () => {
         grpc: Object.keys(grpc),
         client: Object.keys(client).sort(),
         operator: Object.keys(operator),
+        console: Object.keys(page),
         metrics: Object.keys(metrics),
         testing: Object.keys(testing),
         tracing: Object.keys(tracing),
@@ -201,6 +203,7 @@ describe('the package', () => {
       grpc: ['serveGrpc'],
       client: ['connect', 'isClientFault', 'rawJson'],
       operator: ['serveOperator'],
+      console: ['createConsole'],
       metrics: ['engineMetrics', 'nodeMetrics'],
       testing: ['settled', 'testClock'],
       tracing: ['openTelemetryTracing'],
@@ -241,6 +244,7 @@ describe('the package', () => {
       '/client',
       '/files',
       '/operator',
+      '/console',
       '/metrics',
       '/testing',
       '/tracing',
@@ -248,6 +252,12 @@ describe('the package', () => {
     ]
     const all = names.map((name) => `require('conveyor-engine${name}')`).join()
     assert.equal(run(user, process.execPath, ['-p', `[${all}].length`]), `${names.length}\n`)
+  })
+
+  test('brings the operator’s page', () => {
+    writeFileSync(join(user, 'page.mjs'), page_program)
+    const told = run(user, process.execPath, ['--no-warnings', 'page.mjs'])
+    assert.equal(told, '200 text/html\n200 text/javascript\n200 text/css\n200 image/svg+xml\n')
   })
 
   test('brings the libraries that code requires', () => {
@@ -374,6 +384,25 @@ export const expect = (value) => ({ toBe: (wanted) => assert.equal(value, wanted
 `
 
 const tracing_program = `typeof require('conveyor-engine/tracing').openTelemetryTracing`
+
+const page_program = `
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { openEngine } from 'conveyor-engine'
+import { createConsole } from 'conveyor-engine/console'
+const engine = await openEngine(':memory:')
+const page = createConsole(engine)
+const server = createServer(page.handle)
+await once(server.listen(0), 'listening')
+for (const file of ['', 'page.js', 'page.css', 'icon.svg']) {
+  const answer = await fetch('http://127.0.0.1:' + server.address().port + '/console/' + file)
+  console.log(answer.status, answer.headers.get('content-type').split(';')[0])
+}
+page.close()
+server.close()
+server.closeAllConnections()
+await engine.close()
+`
 
 const code_program = `
 import { openEngine } from 'conveyor-engine'
