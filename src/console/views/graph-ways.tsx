@@ -11,7 +11,7 @@ import { flowText, type GraphCounts } from './graph-counts.ts'
 import type { Area } from './graph-zoom.ts'
 import { wayKey } from './task-path.ts'
 
-const kinds = ['go', 'error', 'time'] as const
+const heads = ['go', 'error', 'time', 'passed'] as const
 const corner_px = 8
 
 interface Seen {
@@ -35,7 +35,7 @@ export function Ways({ drawing, seen, passed, is_far }: WaysProps) {
     <>
       <svg class="graph-ways" width={width} height={height} aria-hidden="true">
         <defs>
-          {kinds.map((kind) => (
+          {heads.map((kind) => (
             <marker
               key={kind}
               id={`to-${kind}`}
@@ -80,7 +80,14 @@ function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined):
         right: Math.max(...xs),
         bottom: Math.max(...ys),
       },
-      line: <path key={key} class={name} d={lineOf(points)} marker-end={`url(#to-${kind})`} />,
+      line: (
+        <path
+          key={key}
+          class={name}
+          d={lineOf(points)}
+          marker-end={`url(#to-${is_passed ? 'passed' : kind})`}
+        />
+      ),
       label:
         label_at === undefined || label === '' ? undefined : (
           <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)}>

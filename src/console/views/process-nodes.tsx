@@ -70,7 +70,7 @@ function columnsOf(
   ): Column<Box> => ({
     key,
     title,
-    class: 'number',
+    class: `number ${key}`,
     cell: ({ node_id }) => <NodeCount of={counts.of(node_id)} read={read} is_bad={is_bad} />,
   })
   return [
