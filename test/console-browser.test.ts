@@ -106,7 +106,10 @@ describe('the page', { skip: no_browser ?? false }, () => {
         Array(5).fill(action === 'Send data'),
       )
       await act.click()
-      await page.getByText('5 done').waitFor()
+      await page
+        .getByRole('dialog')
+        .getByText(/5 (changed|retried)/)
+        .waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
     }
     await doToAll('Send data', 'Send data to', async () => {
