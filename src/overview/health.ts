@@ -4,6 +4,7 @@
  * up: what was read last is told meanwhile.
  */
 import { within } from '../core/clock.ts'
+import type { EngineStatistics } from '../engine/engine-statistics.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
 import { newDurations } from './durations.ts'
 import type { Health } from './messages.ts'
@@ -29,11 +30,10 @@ export function newHealthReader(engine: ServedEngine): HealthReader {
   const { clock } = engine
   const durations = newDurations(clock.now_ms)
   let stop: (() => void) | undefined
-  let samples: Sample[] = [sample()]
+  let samples: Sample[] = [sample(engine.statistics())]
   let last: Health | undefined
 
-  function sample(): Sample {
-    const { ops } = engine.statistics()
+  function sample({ ops }: Pick<EngineStatistics, 'ops'>): Sample {
     let sum = 0
     for (const codes of Object.values(ops)) {
       for (const count of Object.values(codes ?? {})) sum += count
@@ -42,8 +42,7 @@ export function newHealthReader(engine: ServedEngine): HealthReader {
   }
 
   /** Since ten seconds ago, or as far back as there are samples. */
-  function opsPerSecond(): number {
-    const now = sample()
+  function opsPerSecond(now: Sample): number {
     samples = [...samples.filter(({ at_ms }) => Math.abs(now.at_ms - at_ms) <= rate_ms), now]
     const { at_ms, ops } = samples[0] as Sample
     return now.at_ms > at_ms ? ((now.ops - ops) * 1_000) / (now.at_ms - at_ms) : 0
@@ -59,7 +58,7 @@ export function newHealthReader(engine: ServedEngine): HealthReader {
     const key_problem = problem ?? warning
     last = {
       ...{ ok, checks, version, uptime_s, queue, due_lag_ms, certificates_until_ms },
-      ops_per_s: opsPerSecond(),
+      ops_per_s: opsPerSecond(sample(statistics)),
       jobs: { in_flight: jobs_in_flight, waiting: jobs_waiting },
       file_bytes: file === undefined ? 0 : file.used_bytes + file.reusable_bytes,
       ...(commit_ms !== undefined && { commit_ms }),

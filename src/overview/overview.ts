@@ -38,20 +38,25 @@ export function newOverviews(engine: ServedEngine): Overviews {
 
   function watch(): Watch {
     let told = new Map<string, ProcessRow>()
+    let told_all: readonly ProcessRow[] = []
     let told_failed: FailedTasks | undefined
+
+    function differing(all: readonly ProcessRow[]): Pick<Overview, 'processes' | 'removed'> {
+      if (all === told_all) return { processes: [], removed: [] }
+      const processes = all.filter((row) => told.get(row.conv_id) !== row)
+      const now = new Map(all.map((row) => [row.conv_id, row]))
+      const removed = [...told.keys()].filter((conv_id) => !now.has(conv_id))
+      told = now
+      told_all = all
+      return { processes, removed }
+    }
+
     const watching: Watch = {
       async next() {
         const all = await readRows()
         const [failed, health_now] = await Promise.all([failedGroups(all), health.read()])
-        const processes: ProcessRow[] = []
-        const now = new Map<string, ProcessRow>()
-        for (const row of all) {
-          now.set(row.conv_id, row)
-          if (told.get(row.conv_id) !== row) processes.push(row)
-        }
-        const removed = [...told.keys()].filter((conv_id) => !now.has(conv_id))
+        const { processes, removed } = differing(all)
         const is_same = failed === told_failed
-        told = now
         told_failed = failed
         return {
           ...{ at_ms: clock.now_ms(), since_ms: flow.since_ms(), processes, removed },

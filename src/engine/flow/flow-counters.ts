@@ -50,7 +50,7 @@ const second_ms = 1_000
 const exact_moves_max = 2_000
 const sampled_of = 8
 
-interface Told {
+interface LastRead {
   readonly numbers: FlowNumbers
   readonly minute: number
 }
@@ -60,7 +60,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
   let counts: Float64Array = new Float64Array(statuses.length * 64)
   /** Ends of all time. */
   let ended: Float64Array = new Float64Array(64)
-  let told: (Told | undefined)[] = []
+  let last_read: (LastRead | undefined)[] = []
   /** Whether `counts` has the tasks of a process. */
   let is_read: boolean[] = []
   /** `ended` at the beginning of each of the last minutes, the oldest first. */
@@ -113,7 +113,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     return totals.slice(1).map((total, at) => total - (totals[at] as number))
   }
 
-  function isSame(place: number, { numbers, minute: of }: Told): boolean {
+  function isSame(place: number, { numbers, minute: of }: LastRead): boolean {
     if (of !== minute) return false
     const before = ended_before.at(-1)?.[place] ?? 0
     if ((ended[place] as number) - before !== numbers.done.at(-1)) return false
@@ -137,7 +137,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
       if (watching === 0) {
         since_ms = now_ms()
         ways.clear()
-        told = []
+        last_read = []
         is_read = []
         minute = -1
         rollTo(since_ms)
@@ -175,14 +175,14 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     read(conv_id) {
       rollTo(now_ms())
       const place = placeOf(conv_id)
-      const last = told[place]
+      const last = last_read[place]
       if (last !== undefined && isSame(place, last)) return last.numbers
       const now = { by_status: statusesOf(place), done: doneOf(place) }
       // Of an idle process nothing changes with the minute.
       const is_idle =
         last !== undefined && last.minute !== minute && isDeepStrictEqual(last.numbers, now)
       const numbers = is_idle ? last.numbers : now
-      told[place] = { numbers, minute }
+      last_read[place] = { numbers, minute }
       return numbers
     },
     ways: (conv_id) => ways.read(conv_id, now_ms(), since_ms),
