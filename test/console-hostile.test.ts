@@ -76,7 +76,7 @@ describe('hostile content', { skip: no_browser ?? false }, () => {
   let engine: Engine
   const ids: string[] = []
   before(async () => {
-    console = await openConsole()
+    console = await openConsole({ limits: { nesting_max: 1_000, task_bytes_max: 200_000 } })
     ;({ engine } = console)
     await engine.putProcess(definition)
     const data = Object.fromEntries(hostile.map((text) => [text, text]))
@@ -110,6 +110,28 @@ describe('hostile content', { skip: no_browser ?? false }, () => {
       }
       assert.deepEqual(await page.evaluate(what_ran), [], name)
     }
+  })
+
+  test('of any size and shape is shown, and can be read on', async (t) => {
+    const line = 'A line without an end. '.repeat(5_700)
+    const rtl = 'שלום \u202eabc\u202c עולם'
+    let deep: unknown = 'the innermost'
+    for (let level = 0; level < 990; level++) deep = level % 2 === 0 ? [deep] : { level: deep }
+    const result = await engine.create({ conv_id, ref: rtl, data: { at: img, line, deep, rtl } })
+    assert.equal(result.proc, 'ok')
+    const { page } = await browser.visit(t, console.operator.link('look'))
+    await page.goto(console.at(`task/${result.obj_id}`))
+    await page.getByRole('button', { name: /^all 131.\d+ characters$/ }).click()
+    await page.getByRole('button', { name: 'less' }).click()
+    await page.getByRole('searchbox', { name: 'Search in the data' }).fill('innermost')
+    await page.getByText('"the innermost"').waitFor()
+    await page.getByRole('button', { name: 'JSON', exact: true }).click()
+    await page.getByText('the innermost').first().waitFor()
+    const wide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+    assert.equal(wide, false, 'the page is wider than the window')
+    await page.goto(console.at('tasks'))
+    await page.getByText('עולם').first().waitFor()
+    await page.getByRole('row', { name: /עולם/ }).getByText('delayed').waitFor()
   })
 })
 
