@@ -18,7 +18,7 @@ for (const folder of ['src', 'bin']) rmSync(join(out, folder), { recursive: true
 compile()
 cpSync(join(top, 'src'), join(out, 'src'), {
   recursive: true,
-  filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md)$/.test(path)),
+  filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
 execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/built')], {
   cwd: top,

@@ -39,7 +39,7 @@ export const life_handlers: NonNullable<EngineOptions['handlers']> = {
       if (to === 'nowhere') throw new Error('the mail server does not know this address')
       return { mailed: true }
     },
-    backoff_ms: 240_000,
+    ...{ attempts_max: 3, backoff_ms: 120_000 },
   },
 }
 
@@ -91,7 +91,7 @@ async function liveSome(engine: Engine, count: number, minute: number): Promise<
   if (count % 4 === 3) await modify(1234, `callback-${count - 7}`, { done: true })
   await create(invoice_id, `invoice-${count}`, {
     amount: minute > 20 && count % 11 === 0 ? `${amount},50` : amount,
-    to: minute > 20 && count % 23 === 0 ? 'nowhere' : `customer-${count}@example.com`,
+    to: minute > 16 && count % 13 === 0 ? 'nowhere' : `customer-${count}@example.com`,
     ...{
       card,
       lines: [{ article: 'tea', pieces: 1 + (count % 3), price: 4.5 }, { article: 'cup' }],
