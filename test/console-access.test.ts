@@ -3,7 +3,8 @@
  * embedder names; refusals that slow down; what the log tells; and bounds of what is sent.
  */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { type Authorized, createConsole, type Right } from '../src/console.ts'
 import type { ConsoleRight } from '../src/index.ts'
@@ -313,6 +314,22 @@ describe('bounds', () => {
     ]
     const { status } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
     assert.equal(status, 401)
+  })
+
+  test('behind a body parser it says where it is to be mounted', async () => {
+    const own = createConsole(bed.engine)
+    const server = createServer(async (request, response) => {
+      for await (const _ of request);
+      own.handle(request, response)
+    }).listen(0)
+    const { port } = server.address() as AddressInfo
+    const headers = { 'Content-Type': 'application/json' }
+    const url = `http://127.0.0.1:${port}/console/api/sign_in`
+    const answer = await fetch(url, { method: 'POST', headers, body: '{}' })
+    assert.match(await answer.text(), /"internal_error","description":"a body parser .* in front/)
+    own.close()
+    server.closeAllConnections()
+    server.close()
   })
 
   test('a body that breaks off is no bug', async () => {

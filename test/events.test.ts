@@ -50,6 +50,13 @@ test('of one event and code twenty lines are written in ten seconds, then how ma
   assert.equal(linesOf('stale_timestamp').length, lines_max + 2)
 })
 
+test('of what somebody did on the operator’s page no line is left out', () => {
+  let lines = 0
+  const { tell } = newEvents({ ...linesLogger(), info: () => lines++ }, fakeClock())
+  for (let n = 0; n < 10 * lines_max; n++) tell('console_acted', { act: 'cancel', code: 'ok' })
+  assert.equal(lines, 10 * lines_max)
+})
+
 test('codes without number take a bounded room, and their lines are bounded together', () => {
   const logger = linesLogger()
   const { tell } = newEvents(logger, fakeClock())

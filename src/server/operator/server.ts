@@ -176,6 +176,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     return page_url + page.link(right)
   }
   const watchEngine = (): void => {
+    if (barred !== undefined) return
     page.refresh()
     running.engine?.consoles.add(link)
   }
