@@ -10,6 +10,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { StatusCounts } from '../../codec/records.ts'
 import { statuses } from '../../codec/task-record.ts'
+import type { Status } from '../../core/model.ts'
 import { type FlowEffects, type FlowNotes, newFlowNotes } from './flow-notes.ts'
 import { type FlowWay, newFlowWays } from './flow-ways.ts'
 
@@ -98,27 +99,32 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     ended_before = ended_before.slice(-flow_minutes)
   }
 
+  // Read of hundreds of processes a second: plain loops, which cost a tenth of iterators.
   function statusesOf(place: number): Partial<StatusCounts> {
     const found: Partial<StatusCounts> = {}
-    for (const [at, status] of statuses.entries()) {
+    for (let at = 0; at < statuses.length; at++) {
       const count = counts[place * statuses.length + at] as number
-      if (count !== 0) found[status] = count
+      if (count !== 0) found[statuses[at] as Status] = count
     }
     return found
   }
 
   function doneOf(place: number): number[] {
-    const totals = ended_before.map((before) => before[place] ?? 0)
-    totals.push(ended[place] as number)
-    return totals.slice(1).map((total, at) => total - (totals[at] as number))
+    const done: number[] = []
+    for (let at = 0; at < flow_minutes; at++) {
+      const end = (ended_before[at + 1] ?? ended)[place] ?? 0
+      done.push(end - (ended_before[at]?.[place] ?? 0))
+    }
+    return done
   }
 
   function isSame(place: number, { numbers, minute: of }: LastRead): boolean {
     if (of !== minute) return false
-    const before = ended_before.at(-1)?.[place] ?? 0
-    if ((ended[place] as number) - before !== numbers.done.at(-1)) return false
-    for (const [at, status] of statuses.entries()) {
-      if (counts[place * statuses.length + at] !== (numbers.by_status[status] ?? 0)) return false
+    const before = ended_before[flow_minutes - 1]?.[place] ?? 0
+    if ((ended[place] as number) - before !== numbers.done[flow_minutes - 1]) return false
+    for (let at = 0; at < statuses.length; at++) {
+      const count = numbers.by_status[statuses[at] as Status] ?? 0
+      if (counts[place * statuses.length + at] !== count) return false
     }
     return true
   }
