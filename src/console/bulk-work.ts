@@ -6,7 +6,7 @@
 import { type Signal, signal } from '@preact/signals'
 import type { BulkAction, BulkJob } from '../engine/search/bulk-api.ts'
 import type { Bulk } from '../server/console/messages.ts'
-import { call } from './session.ts'
+import type { Call } from './task-list.ts'
 
 export interface BulkState {
   readonly step: 'counting' | 'counted' | 'running' | 'stopped' | 'done'
@@ -26,7 +26,8 @@ export interface BulkWork {
   stop(): void
 }
 
-export function newBulkWork(job?: BulkJob): BulkWork {
+/** With a job that was begun before, which goes on. */
+export function newBulkWork(call: Call, job?: BulkJob): BulkWork {
   const state = signal<BulkState>(
     job === undefined ? { step: 'counting', counted: 0 } : { step: 'stopped', job },
   )

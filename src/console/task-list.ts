@@ -6,9 +6,14 @@
 import { type Signal, signal } from '@preact/signals'
 import type { SortedBy } from '../engine/search/search-api.ts'
 import type { SentFilter } from '../server/admin/search-verbs.ts'
-import type { TaskRow } from '../server/console/messages.ts'
-import { call } from './session.ts'
+import type { CallName, ConsoleCalls, TaskRow } from '../server/console/messages.ts'
 import { filterOf, isObjId, type Search, type SearchMistake } from './task-search.ts'
+
+/** As session.ts has it. */
+export type Call = <Name extends CallName>(
+  name: Name,
+  input: ConsoleCalls[Name]['in'],
+) => Promise<ConsoleCalls[Name]['out']>
 
 const page_tasks = 50
 export const part_tasks = 1_000
@@ -50,7 +55,7 @@ const at_first: Progress = {
   ...{ goes_on: false, is_running: false, is_stopped: false },
 }
 
-export function newTaskList(): TaskList {
+export function newTaskList(call: Call): TaskList {
   const rows = signal<readonly TaskRow[]>([])
   const progress = signal<Progress>(at_first)
   const mistakes = signal<readonly SearchMistake[]>([])

@@ -23,6 +23,7 @@ import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
 import { countText } from '../parts/texts.ts'
 import { sayFault } from '../parts/toasts.tsx'
+import { call } from '../session.ts'
 
 interface BulkDialogProps {
   readonly bulk: Bulk
@@ -34,7 +35,7 @@ interface BulkDialogProps {
 /** Begins with what a move or data to send needs. */
 export function BulkDialog({ bulk, which, onClose }: BulkDialogProps) {
   const whole = useSignal<Bulk | undefined>(needs(bulk.action) ? undefined : bulk)
-  const work = useMemo(() => newBulkWork(), [])
+  const work = useMemo(() => newBulkWork(call), [])
   const count = (counted: Bulk) => {
     whole.value = counted
     return work.count(counted)
@@ -66,7 +67,7 @@ interface ResumeDialogProps {
 
 /** A job that was begun before. */
 export function ResumeDialog({ job, onClose }: ResumeDialogProps) {
-  const work = useMemo(() => newBulkWork(job), [])
+  const work = useMemo(() => newBulkWork(call, job), [])
   useEffect(() => work.stop, [])
   return (
     <Dialog title={`${verbs[job.action]} tasks`} onClose={onClose}>

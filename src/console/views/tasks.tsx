@@ -22,7 +22,7 @@ import { SearchForm } from './tasks-search.tsx'
 import { TaskTable } from './tasks-table.tsx'
 
 export function TasksView() {
-  const list = useMemo(newTaskList, [])
+  const list = useMemo(() => newTaskList(call), [])
   const chosen = useSignal<Chosen>(new Set())
   const search = useMemo(() => searchOf(given.value), [given.value])
   const begin = () => {
