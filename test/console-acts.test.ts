@@ -22,7 +22,7 @@ import { zipOf } from './support/zip-file.ts'
 const clock = fakeClock(1_700_000_000_000)
 const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
 const drawings = newDrawings()
-const context: CallContext = { engine, overviews: newOverviews(engine), drawings, by: 'link' }
+const context: CallContext = { engine, overviews: newOverviews(engine), drawings }
 await fill(engine, clock, 120)
 
 after(async () => {

@@ -21,7 +21,7 @@ import { fill } from './support/search-setup.ts'
 const clock = fakeClock(1_700_000_000_000)
 const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
 const drawings = newDrawings()
-const context: CallContext = { engine, overviews: newOverviews(engine), drawings, by: 'link' }
+const context: CallContext = { engine, overviews: newOverviews(engine), drawings }
 const ids = await fill(engine, clock, 120)
 
 after(async () => {
@@ -141,7 +141,7 @@ const refused: [name: TableCall, input: unknown, code: string, says: string][] =
     'bad_request',
     'content_base64',
   ],
-  ['import', { ...file('[]'), moves: [] }, 'bad_request', 'moves is no object of at most'],
+  ['import', { ...file('[]'), moves: [] }, 'bad_request', 'moves is no object'],
   ['import', { ...file('[]'), moves: { a: 1 } }, 'bad_request', 'moves of "a" is no text of 1 to'],
   ['import', file('{'), 'bad_definition', 'a.json: '],
   ['import', file('{"hello":"world"}'), 'bad_definition', ''],

@@ -14,8 +14,6 @@ export interface Condition {
   readonly value: string
 }
 
-export const time_names = ['created', 'changed', 'ended'] as const
-
 /** Times are of a `datetime-local` input, in the reader's time zone; empty texts say nothing. */
 export interface Search {
   readonly conv_id: string
@@ -141,7 +139,7 @@ function whereOf(where: readonly Condition[]): { where_text: string; mistakes: S
 }
 
 /** JSON as it stands, such as `100`, `1.10`, `true` or `"100"`; what is none is a text. */
-export function valueText(typed: string): string {
+function valueText(typed: string): string {
   const read = parseExact(typed)
   return 'mistake' in read ? JSON.stringify(typed) : exactText(read.value)
 }

@@ -7,7 +7,7 @@ import type { Drawing, Point } from './drawing.ts'
 import { type Graph, graphOf, unionOf } from './graph.ts'
 import { gridOf } from './grid.ts'
 import { layeredOf } from './layered.ts'
-import { box_px, type Layout, type Route } from './layout.ts'
+import { box_px, type Layout, type Route, tenth } from './layout.ts'
 import { routedOf } from './routed.ts'
 import { label_height_px, labelWidth } from './text.ts'
 
@@ -40,8 +40,8 @@ function drawingOf(
   const { width, height } = box_px
   const extent = extentOf(graph, { middles, routes })
   const shifted = ({ x, y }: Point): Point => ({
-    x: round(x - extent.left),
-    y: round(y - extent.top),
+    x: tenth(x - extent.left),
+    y: tenth(y - extent.top),
   })
   const box_at = new Map(graph.boxes.map(({ node_id }, at) => [node_id, at]))
   const wayKey = (of: Graph, { from, to, kind, label }: Graph['ways'][number]): string =>
@@ -85,9 +85,4 @@ function extentOf(
     take(label_at, labelWidth(ways[at]?.label ?? '') / 2, label_height_px / 2)
   }
   return middles.length === 0 ? { left: 0, top: 0, right: 0, bottom: 0 } : extent
-}
-
-/** To a tenth of a pixel, which keeps pictures short. */
-function round(px: number): number {
-  return Math.round(px * 10) / 10
 }

@@ -45,6 +45,7 @@ const usual: DrawingSettings = {
   clock: steadyClock,
   start: () => threadStart(import.meta.url, 'draw-worker'),
 }
+
 export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
   const { ms_max, heap_mb, kept_parts_max, waiting_max, clock, start } = { ...usual, ...settings }
   /** The one that was wanted last is the last. */

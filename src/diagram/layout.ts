@@ -46,6 +46,11 @@ export function rectBetween(a: Point, b: Point): Rect {
   }
 }
 
+/** To a tenth of a pixel, which keeps pictures short. */
+export function tenth(px: number): number {
+  return Math.round(px * 10) / 10
+}
+
 /** A way may touch the edge of a box, as its ends do. */
 const touch_px = 0.5
 

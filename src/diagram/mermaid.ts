@@ -5,7 +5,7 @@
 import type { ProcessDetails } from '../engine/process-api.ts'
 import type { Box, Way } from './drawing.ts'
 import { graphOf } from './graph.ts'
-import { cut, label_chars_max } from './text.ts'
+import { cut, label_chars_max, tasksText } from './text.ts'
 
 const shapes: Readonly<Record<Box['kind'], readonly [open: string, close: string]>> = {
   start: ['([', '])'],
@@ -23,7 +23,7 @@ export function mermaidOf(process: Pick<ProcessDetails, 'nodes' | 'definition_te
   for (const [at, { node_id, title, kind }] of boxes.entries()) {
     const [open, close] = shapes[kind]
     const tasks = counts.get(node_id) ?? 0
-    const count = tasks === 0 ? '' : `<br/>${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+    const count = tasks === 0 ? '' : `<br/>${tasksText(tasks)}`
     lines.push(`  n${at}${open}"${escaped(title)}${count}"${close}`)
   }
   for (const { from, to, kind, label } of ways) {

@@ -5,7 +5,8 @@
  */
 import type { ProcessDetails } from '../engine/process-api.ts'
 import type { Box, Drawing, Way } from './drawing.ts'
-import { cut, label_chars_max, label_height_px, labelWidth } from './text.ts'
+import { tenth } from './layout.ts'
+import { cut, label_chars_max, label_height_px, labelWidth, tasksText } from './text.ts'
 
 const margin_px = 48
 const head_px = 56
@@ -34,7 +35,7 @@ export function svgOf(process: Pictured, { boxes, ways, ...drawing }: Drawing): 
   const wide = Math.max(drawing.width + 2 * margin_px, 360)
   const tall = drawing.height + 2 * margin_px + head_px
   const size = `width="${wide}" height="${tall}"`
-  const about = `process ${conv_id}, ${status}, ${counted(tasks)}`
+  const about = `process ${conv_id}, ${status}, ${tasksText(tasks)}`
   const counts = new Map(process.nodes.map((node) => [node.id, node.tasks]))
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -70,7 +71,7 @@ function labelOf({ kind, label, label_at }: Way): string[] {
   const { x, y } = label_at
   const wide = labelWidth(label)
   const tall = label_height_px
-  const under = rectOf('under', x - wide / 2, y - tall / 2, round(wide), tall, 3)
+  const under = rectOf('under', x - wide / 2, y - tall / 2, tenth(wide), tall, 3)
   const text = textAt(`label ${kind}`, x, y + 4, label, label_chars_max)
   return [`<g><title>${escaped(label, label.length)}</title>${under}${text}</g>`]
 }
@@ -85,7 +86,7 @@ function boxOf(box: Box, tasks: number): string {
   const texts = lines.map((line, at) => textAt('', x, first_y + at * 16, line, line_chars))
   if (does !== '') texts.push(textAt('sub', x, first_y + lines.length * 16, does, 32))
   const badge = tasks === 0 ? '' : badgeOf(tasks, box.x + box.width - 10, box.y)
-  const name = `<title>${escaped(`${title}: ${counted(tasks)}`, 220)}</title>`
+  const name = `<title>${escaped(`${title}: ${tasksText(tasks)}`, 220)}</title>`
   return `<g>${name}${shapeOf(box)}${texts.join('')}${badge}</g>`
 }
 
@@ -104,7 +105,7 @@ function shapeOf({ kind, x: left, y: top, width, height }: Box): string {
       [left + tip_px, bottom],
       [left, top + height / 2],
     ]
-    const points = tips.map(([px = 0, py = 0]) => `${round(px)},${round(py)}`).join(' ')
+    const points = tips.map(([px = 0, py = 0]) => `${tenth(px)},${tenth(py)}`).join(' ')
     return `<polygon class="node escalation" points="${points}"/>`
   }
   const radius = kind === 'logic' ? 8 : 20
@@ -122,7 +123,7 @@ function rectOf(
   radius: number,
 ): string {
   const size = `width="${wide}" height="${tall}" rx="${radius}"`
-  return `<rect class="${name}" x="${round(x)}" y="${round(y)}" ${size}/>`
+  return `<rect class="${name}" x="${tenth(x)}" y="${tenth(y)}" ${size}/>`
 }
 
 function badgeOf(tasks: number, x: number, y: number): string {
@@ -133,7 +134,7 @@ function badgeOf(tasks: number, x: number, y: number): string {
 
 function textAt(name: string, x: number, y: number, text: string, chars_max: number): string {
   const of = name === '' ? '' : ` class="${name}"`
-  const at = `x="${round(x)}" y="${round(y)}" text-anchor="middle"`
+  const at = `x="${tenth(x)}" y="${tenth(y)}" text-anchor="middle"`
   return `<text${of} ${at}>${escaped(text, chars_max)}</text>`
 }
 
@@ -145,10 +146,6 @@ function linesOf(title: string): string[] {
   const space = title.lastIndexOf(' ', line_chars)
   const end = space > line_chars / 3 ? space : line_chars
   return [title.slice(0, end), title.slice(end).trim()]
-}
-
-function counted(tasks: number): string {
-  return `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
 }
 
 const escapes: Readonly<Record<string, string>> = {
@@ -164,9 +161,4 @@ function escaped(text: string, chars_max: number): string {
   return cut(text.toWellFormed(), chars_max)
     .replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu, ' ')
     .replace(/[&<>"']/g, (char) => escapes[char] as string)
-}
-
-/** To a tenth of a pixel, which keeps the file short. */
-function round(px: number): number {
-  return Math.round(px * 10) / 10
 }

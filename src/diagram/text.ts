@@ -3,6 +3,11 @@
  * operator's page cuts as the SVG file does.
  */
 
+/** `1 task`, `12 tasks`. */
+export function tasksText(tasks: number): string {
+  return `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+}
+
 /** How much of a label is shown on its way; all of it belongs into the title of the way. */
 export const label_chars_max = 34
 

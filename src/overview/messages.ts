@@ -24,12 +24,9 @@ export interface ProcessRow {
   readonly status: 'active' | 'paused' | 'draft'
   readonly version: number
   readonly by_status: Readonly<Partial<Record<Status, number>>>
-  /** Tasks that ended in each minute, the last of them still running; the oldest first. */
+  /** Tasks that ended in each of 30 minutes, the last still running; the oldest first. */
   readonly done: readonly number[]
 }
-
-/** Minutes of `ProcessRow.done`. */
-export const done_minutes = 30
 
 export interface FailedTasks {
   readonly total: number

@@ -3,7 +3,7 @@
  * figure, and where it is not fine what is wrong and what helps. Pure.
  */
 import type { Health } from '../../overview/messages.ts'
-import { bytesText, countText, durationText, rateText } from '../parts/texts.ts'
+import { bytesText, countText, durationText, rateText, sentenceText } from '../parts/texts.ts'
 
 export interface HealthRow {
   readonly name: string
@@ -132,8 +132,7 @@ function others({ checks }: Health): HealthRow[] {
 }
 
 function reasonOf(check: { readonly reason?: string } | undefined): string {
-  const { reason = 'it does not work' } = check ?? {}
-  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}${/[.!?]$/.test(reason) ? '' : '.'}`
+  return sentenceText(check?.reason ?? 'it does not work')
 }
 
 function msText(ms: number): string {

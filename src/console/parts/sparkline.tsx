@@ -29,7 +29,7 @@ export function Sparkline({ of, text }: SparklineProps) {
 }
 
 /** An area over the base line, whose sides lie outside; empty where nothing happened. */
-export function pathOfValues(values: readonly number[]): string {
+function pathOfValues(values: readonly number[]): string {
   const most = Math.max(...values, 0)
   if (most === 0 || values.length < 2) return ''
   const step = width / (values.length - 1)

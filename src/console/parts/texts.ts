@@ -5,6 +5,11 @@
 
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 
+/** With a capital and a full stop, as the reasons of a server have neither. */
+export function sentenceText(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
 /** `12 345`, with narrow spaces that no reader takes for a decimal point. */
 export function countText(count: number): string {
   return grouped.format(count).replaceAll(',', '\u202f')

@@ -6,6 +6,7 @@ import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { Drawing, Point, Way } from '../../diagram/drawing.ts'
+import { tenth } from '../../diagram/layout.ts'
 import { cut, label_chars_max } from '../../diagram/text.ts'
 import { flowText, type GraphCounts } from './graph-counts.ts'
 import type { Area } from './graph-zoom.ts'
@@ -202,7 +203,6 @@ export function lineOf(points: readonly Point[]): string {
 function towards(corner: Point, other: Point): Point {
   const length = Math.hypot(other.x - corner.x, other.y - corner.y)
   const part = length === 0 ? 0 : Math.min(corner_px, length / 2) / length
-  const tenth = (value: number): number => Math.round(value * 10) / 10
   return {
     x: tenth(corner.x + (other.x - corner.x) * part),
     y: tenth(corner.y + (other.y - corner.y) * part),

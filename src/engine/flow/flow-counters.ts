@@ -44,7 +44,7 @@ export interface FlowNumbers {
   readonly done: readonly number[]
 }
 
-export const flow_minutes = 30
+const flow_minutes = 30
 const minute_ms = 60_000
 const second_ms = 1_000
 /** Moves of a second that are counted one by one; of more, some transactions stand for all. */

@@ -68,8 +68,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   let is_closed = false
   let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
 
-  /** What calls are given of the engine of now; throws where there is none. */
-  function partsNow(): Omit<CallContext, 'by'> {
+  /** What calls are given; throws where there is no engine now. */
+  function contextNow(): CallContext {
     if (is_closed) throw fault('shutting_down')
     const engine = source.engine()
     if (watched?.engine !== engine) {
@@ -81,7 +81,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
 
   function refresh(): void {
     try {
-      partsNow()
+      contextNow()
     } catch (error) {
       if (!isFault(error)) throw error
       watched?.overviews.close()
@@ -142,7 +142,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       const bytes_max = row.input_bytes_max ?? input_bytes_max + 2 * limits.task_bytes_max
       const input = await readBody(exchange.request, bytes_max)
       acted = row.acts?.(input)
-      const output = await row.run({ ...partsNow(), by }, input)
+      const output = await row.run(contextNow(), input)
       acted = row.acts?.(input, output)
       return output
     } catch (error) {
@@ -161,7 +161,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const { request, response } = exchange
     const session = await entrance.find(exchange, true)
     checkRight(entrance.rightOf(session), 'look')
-    const { name, text } = await exportOf(partsNow().engine, exchange.query.get('conv_id'))
+    const { name, text } = await exportOf(contextNow().engine, exchange.query.get('conv_id'))
     response.writeHead(200, {
       ...{ ...console_headers, 'Content-Type': 'application/json; charset=utf-8' },
       'Content-Disposition': `attachment; filename="${name}"`,
@@ -179,10 +179,10 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (count >= session_streams_max) {
       throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
     }
-    const parts = partsNow()
-    const frames = framesOf(view, { ...parts, by: session.name })
+    const context = contextNow()
+    const frames = framesOf(view, context)
     const goesOn = (): boolean =>
-      parts.engine.health() !== 'shutting_down' && entrance.goesOn(session)
+      context.engine.health() !== 'shutting_down' && entrance.goesOn(session)
     let found_ms = clock.now_ms()
     // Whoever says who may has been asked by the request alone, which is a long one.
     async function next(): Promise<Frame> {

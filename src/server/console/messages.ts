@@ -151,7 +151,7 @@ export interface ConsoleCalls {
   // administer
   pause: { in: { conv_id: string }; out: Record<string, never> }
   resume: { in: { conv_id: string }; out: Record<string, never> }
-  /** `content_base64` of a .json or .zip file; checks only, unless `is_done` is wanted. */
+  /** `content_base64` of a .json or .zip file; checks only, unless `store`. */
   import: {
     in: {
       name: string

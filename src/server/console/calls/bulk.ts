@@ -7,18 +7,27 @@ import { rawJson } from '../../../codec/json.ts'
 import { isFault } from '../../../core/faults.ts'
 import type { Doc } from '../../../core/model.ts'
 import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/search/bulk-api.ts'
-import type { TaskFilter } from '../../../engine/search/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received } from '../../admin/search-verbs.ts'
 import type { Acted, CallRow } from './call.ts'
 import { changeChosen, countChosen, type Work } from './chosen.ts'
-import { badRequest, idOf, inputOf, namedIn, objIdOf, optional, textOf } from './input.ts'
+import {
+  badRequest,
+  cursorOf,
+  idOf,
+  inputOf,
+  namedIn,
+  objectOf,
+  objIdOf,
+  optional,
+  textOf,
+  whereOf,
+} from './input.ts'
 import { maskWritten } from './masked.ts'
 
 const call_ms = 1_000
 /** Where the clock stands still. A step changes 64 tasks, or reads 10,000. */
 const steps_max = 1_000
-const cursor_chars_max = 4_096
 const id_chars_max = 64
 const chosen_max = 1_000
 
@@ -111,8 +120,8 @@ async function workOf(engine: ServedEngine, given: unknown): Promise<Asked> {
   const input = inputOf(given, names)
   const action = actions.find((one) => one === input.action)
   if (action === undefined) throw badRequest(`action is one of ${actions.join(', ')}`)
-  const { where_text, ...filter } = filterOf(input.filter)
-  const where = optional('where_text', where_text, (name, value) => textOf(name, value, 65_536))
+  const { where_text, ...filter } = objectOf('filter', input.filter)
+  const where = optional('where_text', where_text, whereOf)
   if ((action === 'modify') !== (input.data_text !== undefined)) {
     throw badRequest(`data_text ${action === 'modify' ? 'is missing' : `is not for ${action}`}`)
   }
@@ -129,15 +138,8 @@ async function workOf(engine: ServedEngine, given: unknown): Promise<Asked> {
   return {
     work: { action, filter: received({ ...filter, ...where }), ...data, ...to },
     obj_ids,
-    cursor: optional('cursor', input.cursor, (name, value) =>
-      textOf(name, value, cursor_chars_max),
-    ),
+    cursor: optional('cursor', input.cursor, cursorOf),
   }
-}
-
-function filterOf(value: unknown): TaskFilter & { readonly where_text?: unknown } {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  throw badRequest('filter is no object')
 }
 
 function chosenOf(value: unknown): string[] {

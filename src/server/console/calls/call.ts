@@ -13,8 +13,6 @@ export interface CallContext {
   readonly engine: ServedEngine
   readonly overviews: Overviews
   readonly drawings: Drawings
-  /** Who calls, as `Session.name`. */
-  readonly by: string
 }
 
 /** What the line of the log tells, beside the call and who made it: no ref, and no data. */

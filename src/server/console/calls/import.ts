@@ -7,7 +7,7 @@ import { readExport } from '../../../files/read-export.ts'
 import { export_bytes_max, nodes_max } from '../../../process/definition-limits.ts'
 import { quoted } from '../../../process/report.ts'
 import { type CallRow, input_bytes_max } from './call.ts'
-import { badRequest, flagOf, idOf, inputOf, namedIn, optional, textOf } from './input.ts'
+import { badRequest, flagOf, idOf, inputOf, namedIn, objectOf, optional, textOf } from './input.ts'
 
 const name_chars_max = 255
 
@@ -44,11 +44,8 @@ function bytesOf(value: unknown): Buffer {
 }
 
 function movesOf(name: string, value: unknown): Readonly<Record<string, string>> {
-  const is_object = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const moves = Object.entries(is_object ? value : {})
-  if (!is_object || moves.length > nodes_max) {
-    throw badRequest(`${name} is no object of at most ${nodes_max} nodes`)
-  }
+  const moves = Object.entries(objectOf(name, value))
+  if (moves.length > nodes_max) throw badRequest(`${name} is of more than ${nodes_max} nodes`)
   return Object.fromEntries(
     moves.map(([from, to]) => [from, idOf(`${name} of ${quoted(from)}`, to)]),
   )

@@ -2,6 +2,7 @@
  * Checks the input of a call, which may be anything: each function returns what was asked for, or
  * throws a `bad_request` whose sentence names the member. Texts are bounded.
  */
+import { isObject } from '../../../codec/json.ts'
 import { isName } from '../../../codec/op.ts'
 import { type Fault, fault } from '../../../core/faults.ts'
 import { limitTable } from '../../../core/limits.ts'
@@ -18,12 +19,24 @@ export function inputOf<const Name extends string>(
   given: unknown,
   names: readonly Name[],
 ): Input<Name> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw badRequest('the input is no object')
-  }
-  const other = Object.keys(given).find((name) => !names.includes(name as Name))
-  if (other === undefined) return given as Input<Name>
+  const input = objectOf('the input', given)
+  const other = Object.keys(input).find((name) => !names.includes(name as Name))
+  if (other === undefined) return input as Input<Name>
   throw badRequest(`there is no ${quoted(other)}; the call takes ${names.join(', ') || 'nothing'}`)
+}
+
+export function objectOf(name: string, value: unknown): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return value
+  throw badRequest(`${name} is no object`)
+}
+
+/** Of the searches of many tasks, beside the members of their filter. */
+export function cursorOf(name: string, value: unknown): string {
+  return textOf(name, value, 4_096)
+}
+
+export function whereOf(name: string, value: unknown): string {
+  return textOf(name, value, 65_536)
 }
 
 /** A text of 1 to `chars_max` UTF-16 units. */

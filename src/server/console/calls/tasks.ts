@@ -7,7 +7,18 @@ import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received, type SentQuery, viewsOf } from '../../admin/search-verbs.ts'
 import type { Rows, TaskRow } from '../messages.ts'
 import type { CallRow } from './call.ts'
-import { badRequest, countOf, flagOf, idOf, inputOf, isObjId, optional, textOf } from './input.ts'
+import {
+  countOf,
+  cursorOf,
+  flagOf,
+  idOf,
+  inputOf,
+  isObjId,
+  objectOf,
+  optional,
+  textOf,
+  whereOf,
+} from './input.ts'
 import { processOf } from './task.ts'
 
 /** Tasks of one page. */
@@ -29,16 +40,13 @@ export const tasks: CallRow<'tasks'> = {
 
 /** The engine checks the filter, whose members it names. Throws `bad_filter`. */
 function queryOf(given: unknown): SentQuery {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw badRequest('the input is no object')
-  }
-  const { limit, newest_first, cursor, where_text, ...filter } = given as Record<string, unknown>
+  const { limit, newest_first, cursor, where_text, ...filter } = objectOf('the input', given)
   return received({
     ...filter,
     newest_first: flagOf('newest_first', newest_first),
     ...optional('limit', limit, (name, value) => countOf(name, value, page_tasks_max)),
-    ...optional('cursor', cursor, (name, value) => textOf(name, value, 4_096)),
-    ...optional('where_text', where_text, (name, value) => textOf(name, value, 65_536)),
+    ...optional('cursor', cursor, cursorOf),
+    ...optional('where_text', where_text, whereOf),
   })
 }
 
