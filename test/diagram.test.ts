@@ -475,6 +475,23 @@ test('a version is drawn once, for all that want it, and the oldest drawings are
   await drawings.close()
 })
 
+test('who does not wait for a drawing has its boxes in a grid until it is there', async () => {
+  const { drawings } = stage([])
+  const nodes = [
+    { id: 's', obj_type: 1, condition: { logics: [go('e')] } },
+    { id: 'e', obj_type: 2 },
+  ]
+  for (const [ms, expected] of [
+    [0, true],
+    [Infinity, false],
+    [0, false],
+  ] as const) {
+    const { drawing, is_drawing } = await drawings.drawingWithin(ms, version('a', nodes))
+    assert.deepEqual([is_drawing, is_drawing ? drawing.boxes.length : 2], [expected, 2])
+  }
+  await drawings.close()
+})
+
 test('too many that wait are refused, and a closed one draws nothing', async () => {
   const { drawings } = stage(['hangs'], { waiting_max: 2, clock: fakeClock(0) })
   const wanted = ['a', 'b', 'c', 'a'].map((hash) =>

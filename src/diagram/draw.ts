@@ -3,13 +3,12 @@
  * boxes stand there, and only the ways are computed; else all is laid out. Whatever is too large
  * for either, and whatever was asked for as a grid, stands in a grid. No way runs under a box.
  */
-import type { Drawing, Point } from './drawing.ts'
-import { type Graph, graphOf, unionOf } from './graph.ts'
+import type { Drawing } from './drawing.ts'
+import { graphOf, unionOf } from './graph.ts'
 import { gridOf } from './grid.ts'
 import { layeredOf } from './layered.ts'
-import { box_px, type Layout, type Route, tenth } from './layout.ts'
+import { placedOf } from './placed.ts'
 import { routedOf } from './routed.ts'
-import { label_height_px, labelWidth } from './text.ts'
 
 export interface DrawJob {
   /** One, or two versions of one process, whose drawings then have common nodes in one place. */
@@ -27,62 +26,5 @@ export async function draw({ definition_texts, how }: DrawJob): Promise<Drawing[
   const drawn = how === 'drawn' ? await routedOf(graph) : undefined
   const is_small = graph.ways.length <= laid_out_ways_max
   const layout = drawn ?? (how !== 'grid' && is_small ? await layeredOf(graph) : gridOf(graph))
-  return graphs.map((part) => drawingOf(part, graph, layout, drawn ? 'drawn' : 'laid_out'))
-}
-
-/** What of the whole graph is in `part`, with the upper left corner of the whole at 0, 0. */
-function drawingOf(
-  part: Graph,
-  graph: Graph,
-  { middles, routes }: Layout,
-  places: Drawing['places'],
-): Drawing {
-  const { width, height } = box_px
-  const extent = extentOf(graph, { middles, routes })
-  const shifted = ({ x, y }: Point): Point => ({
-    x: tenth(x - extent.left),
-    y: tenth(y - extent.top),
-  })
-  const box_at = new Map(graph.boxes.map(({ node_id }, at) => [node_id, at]))
-  const wayKey = (of: Graph, { from, to, kind, label }: Graph['ways'][number]): string =>
-    JSON.stringify([of.boxes[from]?.node_id, of.boxes[to]?.node_id, kind, label])
-  const way_at = new Map(graph.ways.map((way, at) => [wayKey(graph, way), at]))
-  return {
-    places,
-    boxes: part.boxes.map(({ drawn_at: _drawn_at, ...box }) => {
-      const { x, y } = middles[box_at.get(box.node_id) as number] as Point
-      return { ...box, ...shifted({ x: x - width / 2, y: y - height / 2 }), ...box_px }
-    }),
-    ways: part.ways.map((way) => {
-      const { points, label_at } = routes[way_at.get(wayKey(part, way)) as number] as Route
-      return {
-        from_node_id: part.boxes[way.from]?.node_id ?? '',
-        to_node_id: part.boxes[way.to]?.node_id ?? '',
-        ...{ kind: way.kind, label: way.label, points: points.map(shifted) },
-        ...(label_at === undefined ? {} : { label_at: shifted(label_at) }),
-      }
-    }),
-    width: Math.ceil(extent.right - extent.left),
-    height: Math.ceil(extent.bottom - extent.top),
-  }
-}
-
-function extentOf(
-  { ways }: Graph,
-  { middles, routes }: Layout,
-): { left: number; top: number; right: number; bottom: number } {
-  const extent = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity }
-  const take = ({ x, y }: Point, half_x: number, half_y: number): void => {
-    extent.left = Math.min(extent.left, x - half_x)
-    extent.top = Math.min(extent.top, y - half_y)
-    extent.right = Math.max(extent.right, x + half_x)
-    extent.bottom = Math.max(extent.bottom, y + half_y)
-  }
-  for (const middle of middles) take(middle, box_px.width / 2, box_px.height / 2)
-  for (const [at, { points, label_at }] of routes.entries()) {
-    for (const point of points) take(point, 0, 0)
-    if (label_at === undefined) continue
-    take(label_at, labelWidth(ways[at]?.label ?? '') / 2, label_height_px / 2)
-  }
-  return middles.length === 0 ? { left: 0, top: 0, right: 0, bottom: 0 } : extent
+  return graphs.map((part) => placedOf(part, graph, layout, drawn ? 'drawn' : 'laid_out'))
 }

@@ -11,16 +11,30 @@ import { type ThreadStart, threadStart } from '../core/thread-start.ts'
 import type { ProcessDetails } from '../engine/process-api.ts'
 import type { DrawJob } from './draw.ts'
 import type { Drawing } from './drawing.ts'
+import { graphOf } from './graph.ts'
+import { gridOf } from './grid.ts'
+import { placedOf } from './placed.ts'
 
 /** A version of a process: `hash` is that of its definition. */
 export type Drawn = Pick<ProcessDetails, 'conv_id' | 'hash' | 'definition_text'>
+
+export interface DrawOptions {
+  readonly laid_out?: boolean
+}
+
+export interface DrawnSoFar {
+  readonly drawing: Drawing
+  readonly is_drawing: boolean
+}
 
 export interface Drawings {
   /**
    * Where the nodes have places the boxes stand there, unless `laid_out` is wanted. Rejects with
    * `overloaded` where too many wait, and with `shutting_down` after `close`.
    */
-  drawingOf(process: Drawn, options?: { readonly laid_out?: boolean }): Promise<Drawing>
+  drawingOf(process: Drawn, options?: DrawOptions): Promise<Drawing>
+  /** The same where it is there within `ms`; else a plain grid, until it is. */
+  drawingWithin(ms: number, process: Drawn, options?: DrawOptions): Promise<DrawnSoFar>
   /** Two versions of a process, where a node of both stands in one place. */
   comparedOf(from: Drawn, to: Drawn): Promise<{ readonly from: Drawing; readonly to: Drawing }>
   close(): Promise<void>
@@ -126,12 +140,24 @@ export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
     }
   }
 
+  async function drawingOf(
+    { conv_id, hash, definition_text }: Drawn,
+    { laid_out = false }: DrawOptions = {},
+  ): Promise<Drawing> {
+    const how = laid_out ? 'laid_out' : 'drawn'
+    const key = JSON.stringify([conv_id, hash, how])
+    const [drawing] = await drawn(key, { definition_texts: [definition_text], how })
+    return drawing as Drawing
+  }
+
   return {
-    async drawingOf({ conv_id, hash, definition_text }, { laid_out = false } = {}) {
-      const how = laid_out ? 'laid_out' : 'drawn'
-      const key = JSON.stringify([conv_id, hash, how])
-      const [drawing] = await drawn(key, { definition_texts: [definition_text], how })
-      return drawing as Drawing
+    drawingOf,
+    async drawingWithin(ms, process, options) {
+      const drawing = drawingOf(process, options)
+      const made = ms === Infinity ? await drawing : await within(clock, ms, drawing)
+      if (made !== 'late') return { drawing: made, is_drawing: false }
+      const graph = graphOf(process.definition_text)
+      return { drawing: placedOf(graph, graph, gridOf(graph), 'laid_out'), is_drawing: true }
     },
     async comparedOf(from, to) {
       const key = JSON.stringify([to.conv_id, from.hash, to.hash])

@@ -24,7 +24,7 @@ export function PathGraph({ conv_id, history, node_id }: PathGraphProps) {
   const drawing = useSignal<Drawing | undefined>(undefined)
   const fault = useSignal<unknown>(undefined)
   useEffect(() => {
-    call('process', { conv_id }).then(
+    call('process', { conv_id, waits: true }).then(
       (page) => {
         drawing.value = page.drawing
       },

@@ -45,10 +45,13 @@ export function newProcessState(conv_id: string, node_id?: string): ProcessState
     shown.value = wanted
     const own = ++calls
     try {
-      const answer = await call('process', { conv_id, ...wanted })
-      if (own !== calls) return
-      page.value = answer
-      fault.value = undefined
+      for (const waits of [false, true]) {
+        const answer = await call('process', { conv_id, ...wanted, waits })
+        if (own !== calls) return
+        page.value = answer
+        fault.value = undefined
+        if (!answer.is_drawing) return
+      }
     } catch (error) {
       if (own === calls) fault.value = error
     }

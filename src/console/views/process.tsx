@@ -51,7 +51,7 @@ function nodeOf(what: unknown): string | undefined {
 
 function Body({ state, page }: { readonly state: ProcessState; readonly page: ProcessPage }) {
   const { counts, opened, in_sight, mistakes } = state
-  const { drawing, row } = page
+  const { drawing, is_drawing, row } = page
   const marks = useComputed(() => marksOf(mistakes.value))
   const open = (node_id: string | undefined) => {
     opened.value = node_id
@@ -61,15 +61,19 @@ function Body({ state, page }: { readonly state: ProcessState; readonly page: Pr
   return (
     <>
       <div class={box === undefined ? 'process-graph' : 'process-graph with-panel'}>
-        <Graph
-          name={`Graph of ${row.title}`}
-          drawing={drawing}
-          counts={counts}
-          marks={marks.value}
-          opened={opened}
-          shows={in_sight}
-          onOpen={open}
-        />
+        {is_drawing ? (
+          <p class="begin">Its graph is being laid out…</p>
+        ) : (
+          <Graph
+            name={`Graph of ${row.title}`}
+            drawing={drawing}
+            counts={counts}
+            marks={marks.value}
+            opened={opened}
+            shows={in_sight}
+            onOpen={open}
+          />
+        )}
         {box && <NodePanel key={box.node_id} state={state} page={page} box={box} onOpen={open} />}
       </div>
       <NodeTable

@@ -75,6 +75,8 @@ export interface ProcessPage {
   /** Of the version that was asked for. */
   readonly version: number
   readonly drawing: Drawing
+  /** The drawing is a plain grid until the layout is there: ask with `waits`. */
+  readonly is_drawing: boolean
   /** The definition as JSON text, indented. */
   readonly definition_text: string
   /** All that are kept, the newest first. */
@@ -126,7 +128,10 @@ export interface ConsoleCalls {
 
   // look
   frame: { in: View; out: Frame }
-  process: { in: { conv_id: string; version?: number; laid_out?: boolean }; out: ProcessPage }
+  process: {
+    in: { conv_id: string; version?: number; laid_out?: boolean; waits?: boolean }
+    out: ProcessPage
+  }
   versions: { in: { conv_id: string; from: number; to: number }; out: VersionChanges }
   /** The tasks whose ref or id this is, or whose ref begins with it; at most 20. */
   find: { in: { text: string; conv_id?: string }; out: { rows: readonly TaskRow[] } }

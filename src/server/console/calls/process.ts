@@ -8,12 +8,16 @@ import type { CallRow } from './call.ts'
 import { countOf, flagOf, idOf, inputOf, optional } from './input.ts'
 import { versionChanges } from './version-changes.ts'
 
+/** So long a page waits for its graph before it shows the rest. */
+const first_drawing_ms_max = 150
+
 export const process: CallRow<'process'> = {
   right: 'look',
   async run({ engine, drawings }, given) {
-    const input = inputOf(given, ['conv_id', 'version', 'laid_out'])
+    const input = inputOf(given, ['conv_id', 'version', 'laid_out', 'waits'])
     const conv_id = idOf('conv_id', input.conv_id)
     const laid_out = flagOf('laid_out', input.laid_out)
+    const drawing_ms_max = flagOf('waits', input.waits) ? Infinity : first_drawing_ms_max
     const { version: wanted } = optional('version', input.version, countOf)
     const { processes } = engine
     const [present, versions, aliases] = await Promise.all([
@@ -26,7 +30,7 @@ export const process: CallRow<'process'> = {
     return {
       row: { conv_id, title, status, version },
       version: shown.version,
-      drawing: await drawings.drawingOf(shown, { laid_out }),
+      ...(await drawings.drawingWithin(drawing_ms_max, shown, { laid_out })),
       definition_text: indented(shown.definition_text),
       versions,
       aliases: aliases.filter((alias) => alias.conv_id === conv_id).map(({ name }) => name),

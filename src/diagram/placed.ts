@@ -1,0 +1,65 @@
+/**
+ * What a layout makes of a graph: a drawing with its upper left corner at 0, 0. Needs no library, so
+ * that whoever shows a grid loads none.
+ */
+import type { Drawing, Point } from './drawing.ts'
+import type { Graph } from './graph.ts'
+import { box_px, type Layout, type Route, tenth } from './layout.ts'
+import { label_height_px, labelWidth } from './text.ts'
+
+/** What of the whole graph is in `part`, with the upper left corner of the whole at 0, 0. */
+export function placedOf(
+  part: Graph,
+  graph: Graph,
+  { middles, routes }: Layout,
+  places: Drawing['places'],
+): Drawing {
+  const { width, height } = box_px
+  const extent = extentOf(graph, { middles, routes })
+  const shifted = ({ x, y }: Point): Point => ({
+    x: tenth(x - extent.left),
+    y: tenth(y - extent.top),
+  })
+  const box_at = new Map(graph.boxes.map(({ node_id }, at) => [node_id, at]))
+  const wayKey = (of: Graph, { from, to, kind, label }: Graph['ways'][number]): string =>
+    JSON.stringify([of.boxes[from]?.node_id, of.boxes[to]?.node_id, kind, label])
+  const way_at = new Map(graph.ways.map((way, at) => [wayKey(graph, way), at]))
+  return {
+    places,
+    boxes: part.boxes.map(({ drawn_at: _drawn_at, ...box }) => {
+      const { x, y } = middles[box_at.get(box.node_id) as number] as Point
+      return { ...box, ...shifted({ x: x - width / 2, y: y - height / 2 }), ...box_px }
+    }),
+    ways: part.ways.map((way) => {
+      const { points, label_at } = routes[way_at.get(wayKey(part, way)) as number] as Route
+      return {
+        from_node_id: part.boxes[way.from]?.node_id ?? '',
+        to_node_id: part.boxes[way.to]?.node_id ?? '',
+        ...{ kind: way.kind, label: way.label, points: points.map(shifted) },
+        ...(label_at === undefined ? {} : { label_at: shifted(label_at) }),
+      }
+    }),
+    width: Math.ceil(extent.right - extent.left),
+    height: Math.ceil(extent.bottom - extent.top),
+  }
+}
+
+function extentOf(
+  { ways }: Graph,
+  { middles, routes }: Layout,
+): { left: number; top: number; right: number; bottom: number } {
+  const extent = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity }
+  const take = ({ x, y }: Point, half_x: number, half_y: number): void => {
+    extent.left = Math.min(extent.left, x - half_x)
+    extent.top = Math.min(extent.top, y - half_y)
+    extent.right = Math.max(extent.right, x + half_x)
+    extent.bottom = Math.max(extent.bottom, y + half_y)
+  }
+  for (const middle of middles) take(middle, box_px.width / 2, box_px.height / 2)
+  for (const [at, { points, label_at }] of routes.entries()) {
+    for (const point of points) take(point, 0, 0)
+    if (label_at === undefined) continue
+    take(label_at, labelWidth(ways[at]?.label ?? '') / 2, label_height_px / 2)
+  }
+  return middles.length === 0 ? { left: 0, top: 0, right: 0, bottom: 0 } : extent
+}
