@@ -1,6 +1,6 @@
 /**
- * What a layout makes of a graph: a drawing with its upper left corner at 0, 0. Needs no library, so
- * that whoever shows a grid loads none.
+ * What a layout makes of a graph: a drawing with its upper left corner at 0, 0. Needs no library,
+ * so whoever shows a grid loads none.
  */
 import type { Drawing, Point } from './drawing.ts'
 import type { Graph } from './graph.ts'
