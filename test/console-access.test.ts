@@ -3,12 +3,14 @@
  * embedder names; refusals that slow down; what the log tells; and bounds of what is sent.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { type Authorized, createConsole, type Right } from '../src/console.ts'
 import type { ConsoleRight } from '../src/index.ts'
 import { input_bytes_max } from '../src/server/console/calls/call.ts'
+import { sessions_max } from '../src/server/console/sessions.ts'
 import { tries_max, try_again_ms } from '../src/server/console/sign-in.ts'
 import { type Asking, type ConsoleBed, openBed, type SignedIn } from './support/console-bed.ts'
 import { exchange } from './support/http-raw.ts'
@@ -43,6 +45,26 @@ describe('users', () => {
     const { name: by, right } = session
     const line = { event: 'console_session', what: 'begun', by, right, of: 'user' }
     assert.deepEqual(bed.told, [{ ...line, address: '127.0.0.1' }])
+  })
+
+  test('what is no id is not told: a secret may have been typed there', async () => {
+    const { user, secret } = await newUser('look')
+    for (const typed of [secret, `${user} ${secret}`, ` ${user}`]) {
+      assert.equal(await signInCode({ user: typed, secret: user }), 'bad_signature')
+    }
+    assert.deepEqual(
+      bed.told.map(({ event, user }) => [event, user]),
+      Array(3).fill(['request_refused', undefined]),
+    )
+  })
+
+  test('one who signs in again and again ends no session of others', async () => {
+    const made = await newUser('look')
+    const others = [await bed.as('administer'), await bed.signIn(await newUser('operate'))]
+    const own = await bed.signIn(made)
+    for (let at = 0; at <= sessions_max; at++) await bed.signIn(made)
+    for (const as of others) assert.equal(await bed.codeOf('/console/session', { as }), 'ok')
+    assert.equal(await bed.codeOf('/console/session', { as: own }), 'bad_signature')
   })
 
   test('an unknown one gets the answer of a wrong secret', async () => {
@@ -306,6 +328,31 @@ describe('bounds', () => {
     const { status, headers } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
     assert.deepEqual([status, headers.connection], [413, 'close'])
   })
+
+  const ends: readonly (readonly [what: string, end: (as: SignedIn) => Promise<unknown>])[] = [
+    ['is signed out', (as) => bed.call('sign_out', {}, as)],
+    ['loses the right', ({ session }) => bed.engine.users.console(session.name, 'look')],
+    ['is removed', ({ session }) => bed.engine.users.remove(session.name)],
+  ]
+  for (const [what, end] of ends) {
+    test(`one who ${what} before the end of a body does nothing by it`, async () => {
+      const as = await bed.signIn(await newUser('administer'))
+      const body = JSON.stringify({ conv_id })
+      const socket = connect(bed.port, '127.0.0.1')
+      const head = [
+        ...['POST /console/api/pause HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
+        ...[`Cookie: ${as.cookie}`, `X-Conveyor-Token: ${as.token}`, 'Connection: close'],
+        ...[`Content-Length: ${body.length}`, 'Expect: 100-continue'],
+      ]
+      socket.write(`${head.join('\r\n')}\r\n\r\n`)
+      // It has begun to read the body.
+      assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 100 /)
+      await end(as)
+      socket.write(body)
+      assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 403 .*"access_denied"/s)
+      assert.equal((await bed.engine.processes.show(conv_id)).status, 'active')
+    })
+  }
 
   test('of nobody a body is read', async () => {
     const head = [

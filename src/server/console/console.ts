@@ -141,6 +141,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       checkRight(entrance.rightOf(session), row.right)
       const bytes_max = row.input_bytes_max ?? input_bytes_max + 2 * limits.task_bytes_max
       const input = await readBody(exchange.request, bytes_max)
+      // A body may be long in coming.
+      checkRight(entrance.rightOf(session), row.right)
       acted = row.acts?.(input)
       const output = await row.run(contextNow(), input)
       acted = row.acts?.(input, output)

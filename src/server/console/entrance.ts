@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import { version } from '../../core/version.ts'
+import { user_id_pattern } from '../http/credentials.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { type Right, rights, type Session, token_header } from './messages.ts'
 import { isSame, newSessions, type OpenSession, session_ms_max, type Who } from './sessions.ts'
@@ -46,7 +47,7 @@ export function newEntrance(
     rights[Math.min(rights.indexOf(right), rights.indexOf(right_max))] as Right
 
   function rightOf(session: OpenSession): Right | undefined {
-    const right = session.right()
+    const right = sessions.goesOn(session) ? session.right() : undefined
     return right && lesser(right)
   }
 
@@ -56,7 +57,7 @@ export function newEntrance(
   }
 
   function begin({ request, response }: ConsoleExchange, who: Who, by: string): OpenSession {
-    const before = sessions.find(idIn(request), false)
+    const before = sessionOf(request, false)
     if (before !== undefined) end(before)
     const { id, session } = sessions.begin(who)
     response.setHeader('Set-Cookie', cookieOf(request, id, session_ms_max / 1_000))
@@ -76,6 +77,15 @@ export function newEntrance(
     tell('console_session', { what: 'ended', by: session.name })
   }
 
+  /** Of the first cookie that has one: a page of another port may have set more of that name. */
+  function sessionOf(request: IncomingMessage, is_use: boolean): OpenSession | undefined {
+    for (const id of idsIn(request)) {
+      const found = sessions.find(id, is_use)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
   function cookieOf(request: IncomingMessage, id: string, age_s: number): string {
     const { origin = '' } = request.headers
     const is_secure = (request.socket as TLSSocket).encrypted || origin.startsWith('https://')
@@ -91,7 +101,7 @@ export function newEntrance(
     { is_use, begins }: { readonly is_use: boolean; readonly begins: boolean },
   ): Promise<OpenSession> {
     const { request } = exchange
-    const found = sessions.find(idIn(request), is_use)
+    const found = sessionOf(request, is_use)
     if (authorize === undefined) {
       if (found !== undefined) return found
       throw httpFault('bad_signature', 'no session, or one that has ended: sign in')
@@ -150,7 +160,8 @@ export function newEntrance(
       } catch (error) {
         if (isFault(error) && isGuess(error)) {
           tries.countRefused(address)
-          exchange.user = typeof user === 'string' ? user : undefined
+          // A secret that was typed in the wrong place is no id, and is not told.
+          exchange.user = typeof user === 'string' && user_id.test(user) ? user : undefined
         }
         throw error
       }
@@ -165,6 +176,8 @@ export function newEntrance(
   }
 }
 
+const user_id = new RegExp(`^${user_id_pattern}$`)
+
 function isGuess({ code }: Fault): boolean {
   return code === 'bad_signature' || code === 'access_denied'
 }
@@ -174,8 +187,8 @@ function cookieName({ socket }: IncomingMessage): string {
   return `conveyor_console_${socket.localPort ?? 0}`
 }
 
-function idIn(request: IncomingMessage): string {
-  const name = cookieName(request)
+function idsIn(request: IncomingMessage): string[] {
+  const head = `${cookieName(request)}=`
   const cookies = (request.headers.cookie ?? '').split(/; */)
-  return cookies.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
+  return cookies.filter((one) => one.startsWith(head)).map((one) => one.slice(head.length))
 }

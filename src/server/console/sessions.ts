@@ -35,7 +35,10 @@ export interface Sessions {
   link(right: Right): string
   /** What the link gives, which it gives once. */
   takeLink(token: string): Right | undefined
-  /** The id is for the cookie. Where there are `sessions_max`, the one unused for longest ends. */
+  /**
+   * The id is for the cookie. Where there are `sessions_max`, one ends of whoever has the most, the
+   * one unused for longest: nobody ends those of others by signing in again and again.
+   */
   begin(who: Who): { readonly id: string; readonly session: OpenSession }
   /** The session of a cookie. `is_use`: it is kept for `idle_ms_max` from now. */
   find(id: string, is_use: boolean): OpenSession | undefined
@@ -65,6 +68,14 @@ export function newSessions({ clock, chance }: { clock: Clock; chance: Chance })
     abort.abort()
   }
 
+  function endOne(): void {
+    const counts = new Map<string, number>()
+    for (const { name } of sessions.values()) counts.set(name, (counts.get(name) ?? 0) + 1)
+    const most = Math.max(...counts.values())
+    const ends = [...sessions.values()].find(({ name }) => counts.get(name) === most)
+    if (ends !== undefined) end(ends)
+  }
+
   function goesOn(one: Kept): boolean {
     const now_ms = clock.now_ms()
     const is_over = now_ms >= one.ends_ms || now_ms >= one.used_ms + idle_ms_max
@@ -76,7 +87,8 @@ export function newSessions({ clock, chance }: { clock: Clock; chance: Chance })
     link(right) {
       const token = newSecret()
       links.set(digestOf(token), { right, until_ms: clock.now_ms() + link_ms_max })
-      dropFirst(links, links_max)
+      const [oldest = ''] = links.size > links_max ? links.keys() : []
+      links.delete(oldest)
       return token
     },
     takeLink(token) {
@@ -94,7 +106,7 @@ export function newSessions({ clock, chance }: { clock: Clock; chance: Chance })
         ...{ digest: digestOf(id), ends_ms: now_ms + session_ms_max, used_ms: now_ms },
       }
       sessions.set(session.digest, session)
-      for (const one of dropFirst(sessions, sessions_max)) end(one)
+      if (sessions.size > sessions_max) endOne()
       return { id, session }
     },
     find(id, is_use) {
@@ -123,11 +135,4 @@ export function isSame(one: string, other: string): boolean {
 
 function digestOf(secret: string): string {
   return hash('sha256', secret)
-}
-
-/** Removes the first entries over `count_max`. */
-function dropFirst<T>(map: Map<string, T>, count_max: number): T[] {
-  const dropped = [...map].slice(0, Math.max(0, map.size - count_max))
-  for (const [key] of dropped) map.delete(key)
-  return dropped.map(([, value]) => value)
 }
