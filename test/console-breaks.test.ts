@@ -74,7 +74,7 @@ describe('the page goes on', { skip: no_browser ?? false }, () => {
     await dialog.waitFor({ state: 'detached' })
     assert.equal(await find.inputValue(), 'what was typed')
     await console.engine.modify({ conv_id, ref: 'kept', data: {} })
-    await page.getByText('processed').first().waitFor()
+    await page.getByText('It is done').first().waitFor()
   })
 
   test('a connection breaks for a minute', async (t) => {

@@ -279,7 +279,7 @@ const waits: readonly (readonly [Parameters<typeof whyOf>[0], string, RegExp])[]
     /^Its process is paused.* the answer of pay\.test/,
   ],
   [{ status: 'delayed', wait: { for: 'nothing' } }, 'nothing', /until it is moved/],
-  [{ status: 'processing' }, '', /at work/],
+  [{ status: 'processing' }, '', /It runs/],
   [{ status: 'processed' }, '', /has ended/],
   [{ status: 'canceled' }, '', /canceled/],
   [

@@ -131,7 +131,7 @@ describe('hostile content', { skip: no_browser ?? false }, () => {
     assert.equal(wide, false, 'the page is wider than the window')
     await page.goto(console.at('tasks'))
     await page.getByText('עולם').first().waitFor()
-    await page.getByRole('row', { name: /עולם/ }).getByText('delayed').waitFor()
+    await page.getByRole('row', { name: /עולם/ }).getByText('waiting').waitFor()
   })
 })
 

@@ -63,7 +63,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     await press('Send a callback …')
     await page.getByLabel('Data, as JSON').fill('{"paid": true}')
     await press('Send')
-    await page.getByText('The task has ended while you looked: it is processed.').waitFor()
+    await page.getByText('The task has ended while you looked: it is done.').waitFor()
   })
 
   test('does so by keys alone', async (t) => {

@@ -47,9 +47,9 @@ export function whyOf({ status, status_details, wait }: Waiting): Sentence[] {
     const { tag = 'failed', description = '' } = status_details ?? {}
     return [[`It failed: ${tag}${description === '' ? '.' : ` – ${description}`}`], [helpOf(tag)]]
   }
-  if (status === 'processed') return [['It has ended in this node.']]
+  if (status === 'processed') return [['It is done: it has ended in this node.']]
   if (status === 'canceled') return [['It was canceled in this node.']]
-  if (wait === undefined) return [['It is at work just now.']]
+  if (wait === undefined) return [['It runs just now.']]
   const { due_ms, next_ms, attempt = 1, last_error, has_handler } = wait
   const error =
     last_error && `The last attempt failed: ${last_error.tag} – ${last_error.description}`

@@ -2,6 +2,17 @@
  * Numbers and times as words, for all views alike. Pure: no document, no clock. Times are
  * milliseconds since 1970 (UTC); exact ones are told in the reader's own time zone.
  */
+import type { Status } from '../../core/model.ts'
+
+/** What the page calls a status, in the order in which an operator asks. */
+export const status_words: Readonly<Record<Status, string>> = {
+  failed: 'failed',
+  delayed: 'waiting',
+  processing: 'running',
+  processed: 'done',
+  canceled: 'canceled',
+}
+export const statuses = Object.keys(status_words) as readonly Status[]
 
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 

@@ -6,7 +6,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Status } from '../../core/model.ts'
 import type { NodeCounts, ProcessCounts } from '../../overview/messages.ts'
-import { countText, rateText } from '../parts/texts.ts'
+import { countText, rateText, status_words, statuses } from '../parts/texts.ts'
 import { wayKey } from './task-path.ts'
 
 export type Counts = Pick<NodeCounts, 'by_status' | 'due_soon'>
@@ -91,19 +91,10 @@ function made<Value>(all: Map<string, Signal<Value>>, key: string, first: Value)
   return found
 }
 
-/** The words of the counts, in the order in which an operator asks for them. */
-export const status_words = [
-  ['failed', 'failed'],
-  ['delayed', 'waiting'],
-  ['processing', 'running'],
-  ['processed', 'done'],
-  ['canceled', 'canceled'],
-] as const satisfies readonly (readonly [Status, string])[]
-
 function isSame(one: Counts, other: Counts): boolean {
   return (
     one.due_soon === other.due_soon &&
-    status_words.every(([status]) => one.by_status[status] === other.by_status[status])
+    statuses.every((status) => one.by_status[status] === other.by_status[status])
   )
 }
 
@@ -111,7 +102,7 @@ function isSame(one: Counts, other: Counts): boolean {
 export function totalsOf(frame: ProcessCounts | undefined): Counts['by_status'] {
   const totals: Partial<Record<Status, number>> = {}
   for (const { by_status } of frame?.nodes ?? []) {
-    for (const [status] of status_words) {
+    for (const status of statuses) {
       totals[status] = (totals[status] ?? 0) + (by_status[status] ?? 0)
     }
   }
@@ -120,9 +111,9 @@ export function totalsOf(frame: ProcessCounts | undefined): Counts['by_status'] 
 
 /** Such as `2 failed, 12 waiting, 1 due soon`; empty where there is nothing. */
 export function inWords({ by_status, due_soon }: Counts): string {
-  const words = status_words.flatMap(([status, word]) => {
+  const words = statuses.flatMap((status) => {
     const tasks = by_status[status] ?? 0
-    return tasks === 0 ? [] : [`${countText(tasks)} ${word}`]
+    return tasks === 0 ? [] : [`${countText(tasks)} ${status_words[status]}`]
   })
   return [...words, ...(due_soon === 0 ? [] : [`${due_soon} due soon`])].join(', ')
 }

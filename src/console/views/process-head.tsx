@@ -10,11 +10,12 @@ import { Count } from '../parts/count.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Link } from '../parts/link.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
+import { status_words, statuses } from '../parts/texts.ts'
 import { say } from '../parts/toasts.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
 import { base } from '../place.ts'
 import { call, may } from '../session.ts'
-import { status_words, totalsOf } from './graph-counts.ts'
+import { totalsOf } from './graph-counts.ts'
 import { Import } from './import.tsx'
 import type { ProcessState } from './process-state.ts'
 import { Versions } from './process-versions.tsx'
@@ -51,10 +52,11 @@ function Totals({ state: { conv_id, counts } }: { readonly state: ProcessState }
   const totals = useComputed(() => totalsOf(counts.last.value))
   return (
     <ul class="totals" aria-label="Tasks by status">
-      {status_words.map(([status, word]) => (
+      {statuses.map((status) => (
         <li key={status}>
           <Link to={{ name: 'tasks' }} given={{ conv_id, status }}>
-            <Count of={totals.value[status] ?? 0} is_bad={status === 'failed'} /> {word}
+            <Count of={totals.value[status] ?? 0} is_bad={status === 'failed'} />{' '}
+            {status_words[status]}
           </Link>
         </li>
       ))}

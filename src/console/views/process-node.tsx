@@ -4,15 +4,16 @@
  */
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import type { Status } from '../../core/model.ts'
 import type { Box, Drawing } from '../../diagram/drawing.ts'
 import type { ProcessPage, TaskRow } from '../../server/console/messages.ts'
 import { Count } from '../parts/count.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Link, TaskLink } from '../parts/link.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
+import { status_words, statuses } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
 import { call, may } from '../session.ts'
-import { status_words } from './graph-counts.ts'
 import type { ProcessState } from './process-state.ts'
 
 const tasks_max = 10
@@ -58,8 +59,8 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
       </p>
       <WaysOut drawing={page.drawing} node_id={node_id} onOpen={onOpen} />
       <ul class="totals" aria-label="Tasks by status">
-        {status_words.map(([status, word]) => (
-          <NodeTotal key={status} {...{ conv_id, node_id, status, word, counts }} />
+        {statuses.map((status) => (
+          <NodeTotal key={status} {...{ conv_id, node_id, status, counts }} />
         ))}
       </ul>
       <FirstTasks conv_id={conv_id} node_id={node_id} counts={counts} />
@@ -80,18 +81,17 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
 interface NodeTotalProps {
   readonly conv_id: string
   readonly node_id: string
-  readonly status: (typeof status_words)[number][0]
-  readonly word: string
+  readonly status: Status
   readonly counts: ReturnType<ProcessState['counts']['of']>
 }
 
-function NodeTotal({ conv_id, node_id, status, word, counts }: NodeTotalProps) {
+function NodeTotal({ conv_id, node_id, status, counts }: NodeTotalProps) {
   const count = useComputed(() => counts.value.by_status[status] ?? 0)
   if (count.value === 0) return null
   return (
     <li>
       <Link to={{ name: 'tasks' }} given={{ conv_id, node_id, status }}>
-        <Count of={count} is_bad={status === 'failed'} /> {word}
+        <Count of={count} is_bad={status === 'failed'} /> {status_words[status]}
       </Link>
     </li>
   )

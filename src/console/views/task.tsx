@@ -11,6 +11,7 @@ import { CopyButton } from '../parts/copy-button.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Link, ProcessLink, TaskLink } from '../parts/link.tsx'
 import { StatusBadge } from '../parts/status-badge.tsx'
+import { status_words } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
 import { isCallFault, may } from '../session.ts'
@@ -139,7 +140,7 @@ function Ended({ task, before, is_gone }: EndedProps) {
   const text = is_gone
     ? 'The task is there no more, as it has ended in a node that keeps none. This is how it was.'
     : has_ended
-      ? `The task has ended while you looked: it is ${task.status}.`
+      ? `The task has ended while you looked: it is ${status_words[task.status]}.`
       : ''
   return (
     <p class="task-ended" role="status">

@@ -7,6 +7,7 @@ import { useEffect } from 'preact/hooks'
 import { type KnownNode, nodeOptions, nodesOf, processes } from '../known-processes.ts'
 import { Button, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
+import { status_words } from '../parts/texts.ts'
 import {
   type Comparison,
   type Condition,
@@ -24,14 +25,10 @@ interface SearchFormProps {
   readonly onSearch: (search: Search) => void
 }
 
-const statuses: readonly (readonly [string, string])[] = [
-  ['live', 'live: waits, works or failed'],
-  ['failed', 'failed'],
-  ['delayed', 'delayed: waits'],
-  ['processing', 'processing'],
-  ['ended', 'ended'],
-  ['processed', 'processed'],
-  ['canceled', 'canceled'],
+const status_options: readonly (readonly [string, string])[] = [
+  ['live', 'live: waiting, running or failed'],
+  ['ended', 'ended: done or canceled'],
+  ...Object.entries(status_words),
   ['any', 'any'],
 ]
 
@@ -104,7 +101,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
         <Choice
           label="Status"
           value={status}
-          options={statuses}
+          options={status_options}
           set={(status) => choose({ status })}
         />
         <Choice
