@@ -84,7 +84,10 @@ test('the demo makes certificates once, and its line works as it is', async () =
   assert.equal(first.used?.stderr, '')
   const lines = String(first.used?.stdout)
   assert.equal(lines.match(/proc: 'ok'/g)?.length, 2, lines)
-  assert.match(first.out, /^http {2}.*\ngrpc {2}127\.0\.0\.1:\d+\noperator {2}http:.*\npage {2}http:.*\ndb {4}/)
+  assert.match(
+    first.out,
+    /^http {2}.*\ngrpc {2}127\.0\.0\.1:\d+\noperator {2}http:.*\npage {2}http:.*\ndb {4}/,
+  )
 
   const listed = await run(['user', 'bindings', '--json', '--db', db])
   assert.deepEqual(rowsOf(listed.out), [{ name: 'uri:conveyor:demo', acts_as: 13000 }])
