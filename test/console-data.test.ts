@@ -7,24 +7,24 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { parseJson, stringifyJson } from '../src/codec/json.ts'
-import { commandsOf } from '../src/console/commands.ts'
+import { commandsOf } from '../src/console/task/commands.ts'
 import {
   changesOf,
   differing,
   type Path,
   valueAt,
   withValueAt,
-} from '../src/console/data-changes.ts'
-import { pathText, rowsOf } from '../src/console/data-rows.ts'
+} from '../src/console/task/data-changes.ts'
+import { pathText, rowsOf } from '../src/console/task/data-rows.ts'
 import {
   type ExactObject,
   exactText,
   indentedText,
   parseExact,
   parseObject,
-} from '../src/console/exact-json.ts'
-import { empty_search, filterOf, searchOf, valueKind } from '../src/console/task-search.ts'
-import { happenings, helpOf, inShort, type Sentence, whyOf } from '../src/console/task-words.ts'
+} from '../src/console/task/exact-json.ts'
+import { happenings, helpOf, inShort, type Sentence, whyOf } from '../src/console/task/words.ts'
+import { empty_search, filterOf, searchOf, valueKind } from '../src/console/tasks/search.ts'
 import type { HistoryWhy, Status } from '../src/core/model.ts'
 import { received } from '../src/server/admin/search-verbs.ts'
 

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newBulkWork } from '../src/console/bulk-work.ts'
-import { type Call, newTaskList } from '../src/console/task-list.ts'
-import { empty_search } from '../src/console/task-search.ts'
+import { newBulkWork } from '../src/console/tasks/bulk-work.ts'
+import { type Call, newTaskList } from '../src/console/tasks/list.ts'
+import { empty_search } from '../src/console/tasks/search.ts'
 import type { Bulk } from '../src/server/console/messages.ts'
 
 const bulk: Bulk = { action: 'retry', filter: { status: 'failed' } }

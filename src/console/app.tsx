@@ -4,15 +4,15 @@
  */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { AwayNote, Header } from './frame/header.tsx'
+import { SignInView } from './frame/sign-in.tsx'
+import { Overview } from './overview/overview.tsx'
 import { Toasts } from './parts/toasts.tsx'
 import { ViewTitle } from './parts/view-title.tsx'
 import { place } from './place.ts'
+import { ProcessView } from './process/process.tsx'
 import { has_ended, session } from './session.ts'
-import { Overview } from './views/overview.tsx'
-import { ProcessView } from './views/process.tsx'
-import { SignInView } from './views/sign-in.tsx'
-import { TaskView } from './views/task.tsx'
-import { TasksView } from './views/tasks.tsx'
+import { TaskView } from './task/task.tsx'
+import { TasksView } from './tasks/tasks.tsx'
 
 export function App() {
   const { value } = session

@@ -1,0 +1,126 @@
+/**
+ * The nodes of a process as a table: what the graph says, for who does not see it or has a small
+ * screen. The counts are signals, so that a frame changes their texts alone.
+ */
+import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import type { Box, Drawing } from '../../diagram/drawing.ts'
+import type { Counts, GraphCounts } from '../graph/counts.ts'
+import { Count } from '../parts/count.tsx'
+import { Field } from '../parts/field.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+
+const rows_first = 40
+
+interface NodeTableProps {
+  readonly drawing: Drawing
+  readonly counts: GraphCounts
+  onOpen(node_id: string): void
+}
+
+export function NodeTable({ drawing, counts, onOpen }: NodeTableProps) {
+  const wanted = useSignal('')
+  const rows_max = useSignal(rows_first)
+  const columns = useMemo(() => columnsOf(drawing, counts, onOpen), [drawing, counts])
+  const found = useComputed(() => {
+    const text = wanted.value.trim().toLowerCase()
+    return drawing.boxes.filter(
+      ({ title, node_id }) => title.toLowerCase().includes(text) || node_id === text,
+    )
+  })
+  const more = async () => {
+    rows_max.value += rows_first
+  }
+  return (
+    <section class="process-nodes" aria-label="Nodes">
+      <header>
+        <h2>Nodes</h2>
+        {drawing.boxes.length > 10 && <Field label="Find a node" type="search" value={wanted} />}
+      </header>
+      <Table
+        label="Nodes and the tasks in them"
+        columns={columns}
+        rows={found.value.slice(0, rows_max.value)}
+        keyOf={({ node_id }) => node_id}
+        more={found.value.length > rows_max.value ? more : undefined}
+        empty={drawing.boxes.length === 0 ? 'It has no nodes yet.' : 'No node is called so.'}
+      />
+    </section>
+  )
+}
+
+function columnsOf(
+  drawing: Drawing,
+  counts: GraphCounts,
+  onOpen: (node_id: string) => void,
+): Column<Box>[] {
+  const titles = new Map(drawing.boxes.map(({ node_id, title }) => [node_id, title || node_id]))
+  const leads = new Map<string, string[]>()
+  for (const { from_node_id, to_node_id, label } of drawing.ways) {
+    const to = titles.get(to_node_id) ?? to_node_id
+    const ways = leads.get(from_node_id) ?? []
+    ways.push(label === '' ? to : `${label} → ${to}`)
+    leads.set(from_node_id, ways)
+  }
+  const count = (
+    key: string,
+    title: string,
+    read: (counts: Counts) => number,
+    is_bad = false,
+  ): Column<Box> => ({
+    key,
+    title,
+    class: `number ${key}`,
+    cell: ({ node_id }) => <NodeCount of={counts.of(node_id)} read={read} is_bad={is_bad} />,
+  })
+  return [
+    {
+      key: 'node',
+      title: 'Node',
+      is_head: true,
+      cell: ({ node_id, title }) => (
+        <button type="button" class="link" onClick={() => onOpen(node_id)}>
+          <bdi>{title || node_id}</bdi>
+        </button>
+      ),
+    },
+    { key: 'does', title: 'Does', class: 'does', cell: ({ does, kind }) => does || kindWord(kind) },
+    count('failed', 'Failed', ({ by_status }) => by_status.failed ?? 0, true),
+    count(
+      'waiting',
+      'Waiting',
+      ({ by_status }) => (by_status.delayed ?? 0) + (by_status.processing ?? 0),
+    ),
+    count('due', 'Due soon', ({ due_soon }) => due_soon),
+    count(
+      'ended',
+      'Ended',
+      ({ by_status }) => (by_status.processed ?? 0) + (by_status.canceled ?? 0),
+    ),
+    {
+      key: 'leads',
+      title: 'Leads to',
+      class: 'leads',
+      cell: ({ node_id }) =>
+        leads.get(node_id)?.map((way, at) => (
+          <div key={at}>
+            <bdi>{way}</bdi>
+          </div>
+        )),
+    },
+  ]
+}
+
+function kindWord(kind: Box['kind']): string {
+  return kind === 'logic' ? '' : kind
+}
+
+interface NodeCountProps {
+  readonly of: ReadonlySignal<Counts>
+  readonly read: (counts: Counts) => number
+  readonly is_bad: boolean
+}
+
+function NodeCount({ of, read, is_bad }: NodeCountProps) {
+  return <Count of={useComputed(() => read(of.value))} is_bad={is_bad} />
+}

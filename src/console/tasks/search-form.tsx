@@ -1,0 +1,284 @@
+/**
+ * The form of what tasks are searched for. What is typed is searched for when the reader says so;
+ * choices at once. Nothing of it stands in an address.
+ */
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { type KnownNode, nodeOptions, nodesOf, processes } from '../known-processes.ts'
+import { Button, SubmitButton } from '../parts/button.tsx'
+import { Field } from '../parts/field.tsx'
+import { status_words } from '../parts/texts.ts'
+import {
+  type Comparison,
+  type Condition,
+  comparisons,
+  empty_search,
+  type Search,
+  type SearchMistake,
+  valueKind,
+} from './search.ts'
+
+interface SearchFormProps {
+  readonly search: Search
+  readonly mistakes: readonly SearchMistake[]
+  readonly is_running: boolean
+  readonly onSearch: (search: Search) => void
+}
+
+const status_options: readonly (readonly [string, string])[] = [
+  ['live', 'live: waiting, running or failed'],
+  ['ended', 'ended: done or canceled'],
+  ...Object.entries(status_words),
+  ['any', 'any'],
+]
+
+const times: readonly (readonly [keyof Search, string])[] = [
+  ['created_since', 'Created from'],
+  ['created_until', 'Created before'],
+  ['changed_since', 'Changed from'],
+  ['changed_until', 'Changed before'],
+  ['ended_since', 'Ended from'],
+  ['ended_until', 'Ended before'],
+  ['due_before', 'Timer due before'],
+]
+
+const comparison_texts: Readonly<Record<Comparison, string>> = {
+  eq: '=',
+  ne: '≠',
+  gt: '>',
+  gte: '≥',
+  lt: '<',
+  lte: '≤',
+  exists: 'is there',
+  missing: 'is not there',
+}
+
+export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFormProps) {
+  const draft = useSignal(search)
+  useEffect(() => {
+    draft.value = search
+  }, [search])
+  const timed = times.filter(([name]) => search[name] !== '').length
+  const is_wide = useSignal(timed > 0)
+  const nodes = useNodes(draft.value.conv_id)
+  const change = (part: Partial<Search>) => {
+    draft.value = { ...draft.value, ...part }
+  }
+  const choose = (part: Partial<Search>) => {
+    change(part)
+    onSearch(draft.value)
+  }
+  const add = () => {
+    change({ where: [...draft.value.where, { path: '', comparison: 'eq', value: '' }] })
+  }
+  const { conv_id, node_id, status, name, newest_first, where } = draft.value
+  return (
+    <form
+      class="search panel"
+      aria-label="Search tasks"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSearch(draft.value)
+      }}
+    >
+      <div class="search-row">
+        <Text label="Ref or id" type="search" value={name} set={(name) => change({ name })} />
+        <Choice
+          label="Process"
+          value={conv_id}
+          options={[['', 'all processes'], ...processOptions(conv_id)]}
+          set={(conv_id) => choose({ conv_id, node_id: '' })}
+        />
+        <Choice
+          label="Node"
+          value={node_id}
+          options={[
+            ['', conv_id === '' ? 'choose a process first' : 'all nodes'],
+            ...withOwn(nodeOptions(nodes.value), node_id),
+          ]}
+          set={(node_id) => choose({ node_id })}
+        />
+        <Choice
+          label="Status"
+          value={status}
+          options={status_options}
+          set={(status) => choose({ status })}
+        />
+        <Choice
+          label="Order"
+          value={newest_first ? 'newest' : 'oldest'}
+          options={[
+            ['newest', 'newest first'],
+            ['oldest', 'oldest first'],
+          ]}
+          set={(order) => choose({ newest_first: order === 'newest' })}
+        />
+      </div>
+      {is_wide.value && (
+        <div class="search-row times">
+          {times.map(([member, label]) => (
+            <Text
+              key={member}
+              label={label}
+              type="datetime-local"
+              value={String(draft.value[member])}
+              // Only ended tasks have a time of their end.
+              set={(text) =>
+                change({
+                  [member]: text,
+                  ...(member.startsWith('ended') && text !== '' && status === 'live'
+                    ? { status: 'ended' }
+                    : {}),
+                })
+              }
+            />
+          ))}
+        </div>
+      )}
+      {where.map((condition, at) => (
+        <ConditionRow
+          key={at}
+          number={at + 1}
+          condition={condition}
+          mistake={mistakes.find((one) => one.condition === at)?.mistake}
+          set={(put) =>
+            change({
+              where: where.flatMap((one, n) => (n !== at ? [one] : put === undefined ? [] : [put])),
+            })
+          }
+        />
+      ))}
+      <div class="search-buttons">
+        <SubmitButton is_running={is_running}>Search</SubmitButton>
+        <Button kind="quiet" act={add}>
+          + Condition on data
+        </Button>
+        <Button
+          kind="quiet"
+          is_expanded={is_wide.value}
+          act={() => {
+            is_wide.value = !is_wide.value
+          }}
+        >
+          {timed === 0 || is_wide.value ? 'Times' : `Times (${timed})`}
+        </Button>
+        <Button kind="quiet" act={() => choose(empty_search)}>
+          Clear
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+interface ConditionRowProps {
+  readonly number: number
+  readonly condition: Condition
+  readonly mistake: string | undefined
+  readonly set: (condition: Condition | undefined) => void
+}
+
+function ConditionRow({ number, condition, mistake, set }: ConditionRowProps) {
+  const { comparison, path, value } = condition
+  const has_value = comparison !== 'exists' && comparison !== 'missing'
+  return (
+    <fieldset class="condition">
+      <legend class="unseen">Condition {number} on data</legend>
+      <Text
+        label="Path"
+        placeholder="order.amount"
+        value={path}
+        set={(path) => set({ ...condition, path })}
+        problem={mistake}
+      />
+      <Choice
+        label="Comparison"
+        value={comparison}
+        options={comparisons.map((one) => [one, comparison_texts[one]] as const)}
+        set={(comparison) => set({ ...condition, comparison: comparison as Comparison })}
+      />
+      {has_value && (
+        <Text
+          label="Value"
+          placeholder='100, true or "007"'
+          value={value}
+          set={(value) => set({ ...condition, value })}
+          hint={value === '' ? undefined : `compared as ${valueKind(value)}`}
+        />
+      )}
+      <Button kind="quiet" label={`Remove condition ${number}`} act={() => set(undefined)}>
+        ×
+      </Button>
+    </fieldset>
+  )
+}
+
+interface TextProps {
+  readonly label: string
+  readonly value: string
+  readonly set: (value: string) => void
+  readonly type?: 'text' | 'search' | 'datetime-local'
+  readonly placeholder?: string
+  readonly hint?: string | undefined
+  readonly problem?: string | undefined
+}
+
+/** The form is one value, so its fields are parts of it. */
+function Text({ value, set, placeholder = '', type = 'text', ...props }: TextProps) {
+  return (
+    <Field {...props} type={type} placeholder={placeholder} value={usePart(value)} onChange={set} />
+  )
+}
+
+interface ChoiceProps {
+  readonly label: string
+  readonly value: string
+  readonly options: readonly (readonly [string, string])[]
+  readonly set: (value: string) => void
+}
+
+function Choice({ value, set, ...props }: ChoiceProps) {
+  return <Field {...props} value={usePart(value)} onChange={set} />
+}
+
+function usePart(value: string): Signal<string> {
+  const part = useSignal(value)
+  part.value = value
+  return part
+}
+
+function processOptions(conv_id: string): (readonly [string, string])[] {
+  const known = [...processes.value.values()].map(
+    (one) =>
+      [one.conv_id, one.title === '' ? one.conv_id : `${one.title} (${one.conv_id})`] as const,
+  )
+  return withOwn(known, conv_id)
+}
+
+/** What is searched for stays to be seen, also where it is not known. */
+function withOwn(
+  options: (readonly [string, string])[],
+  own: string,
+): (readonly [string, string])[] {
+  if (own === '' || options.some(([value]) => value === own)) return options
+  return [...options, [own, own]]
+}
+
+function useNodes(conv_id: string): Signal<readonly KnownNode[]> {
+  const nodes = useSignal<readonly KnownNode[]>([])
+  useEffect(() => {
+    nodes.value = []
+    if (conv_id === '') return
+    let is_over = false
+    nodesOf(conv_id).then(
+      (found) => {
+        if (!is_over) nodes.value = found
+      },
+      // Then the node that is searched for is told by its id.
+      () => {},
+    )
+    return () => {
+      is_over = true
+    }
+  }, [conv_id])
+  return nodes
+}
