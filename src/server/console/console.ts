@@ -4,7 +4,7 @@
  * told once, and each act is a line of the log, whether it was done or refused.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { codeOf, type Fault, fault, isFault } from '../../core/faults.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import { newDrawings } from '../../diagram/drawings.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -12,14 +12,16 @@ import { newOverviews, type Overviews } from '../../overview/overview.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { refusalOf, replyJson } from '../http/refusal.ts'
 import { newBodyReader } from './body.ts'
-import { type Acted, type CallContext, input_bytes_max } from './calls/call.ts'
+import type { CallContext } from './calls/call.ts'
+import { viewOf } from './calls/frame.ts'
 import { exportOf } from './calls/process.ts'
-import { calls, type TableCall } from './calls.ts'
+import { calls } from './calls.ts'
 import { checkOrigin } from './check-origin.ts'
 import { newEntrance } from './entrance.ts'
-import { type Frames, serveStream, session_streams_max, viewOf } from './live.ts'
-import { type Frame, type Right, rights, type View } from './messages.ts'
+import { type Frames, serveStream, session_streams_max } from './live.ts'
+import type { Frame, Right, View } from './messages.ts'
 import { console_headers, newPageFiles } from './page-files.ts'
+import { checkRight, rowOf, runCall } from './run-call.ts'
 import type { OpenSession } from './sessions.ts'
 import type { ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts'
 
@@ -33,14 +35,6 @@ const bodies_bytes_max = 96 * 1024 * 1024
 const own_paths: readonly string[] = ['/session', '/live', '/export']
 /** Of one refusal. */
 const mistakes_max = 1_000
-
-/** A row of the table, whichever it is. */
-interface Row {
-  readonly right: Right
-  readonly input_bytes_max?: number
-  acts?(input: unknown, output?: unknown): Acted | undefined
-  run(context: CallContext, input: unknown): Promise<unknown>
-}
 
 export interface ConsolePage {
   /** False, with nothing touched, for a path that is not below the base. */
@@ -65,6 +59,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   const readBody = newBodyReader(bodies_bytes_max)
   const drawings = newDrawings()
   const streams = new WeakMap<OpenSession, number>()
+  const { rightOf } = entrance
+  const parts = { limits, tell, readBody, rightOf, context: contextNow }
   let is_closed = false
   let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
 
@@ -117,7 +113,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       const input = await readBody(request, sign_in_bytes_max)
       return reply(response, 200, entrance.signIn(exchange, input))
     }
-    const row = Object.hasOwn(calls, name) ? (calls[name as TableCall] as Row) : undefined
+    const row = rowOf(name)
     if (row === undefined && name !== 'sign_out') throw httpFault('not_found', 'no such call')
     // A page that asks again and again by itself keeps no session alive.
     const session = await entrance.find(exchange, name !== 'frame')
@@ -126,43 +122,14 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       entrance.signOut(exchange, session)
       return reply(response, 200, {})
     }
-    const output = await runCall(exchange, { session, name, row })
-    reply(response, 200, output)
-  }
-
-  async function runCall(
-    exchange: ConsoleExchange,
-    { session, name, row }: { session: OpenSession; name: string; row: Row },
-  ): Promise<unknown> {
-    const { name: by } = session
-    let acted: Acted | undefined = {}
-    let code: string = 'ok'
-    try {
-      checkRight(entrance.rightOf(session), row.right)
-      const bytes_max = row.input_bytes_max ?? input_bytes_max + 2 * limits.task_bytes_max
-      const input = await readBody(exchange.request, bytes_max)
-      // A body may be long in coming.
-      checkRight(entrance.rightOf(session), row.right)
-      acted = row.acts?.(input)
-      const output = await row.run(contextNow(), input)
-      acted = row.acts?.(input, output)
-      return output
-    } catch (error) {
-      code = codeOf(error)
-      throw error
-    } finally {
-      if (row.acts !== undefined && acted !== undefined) {
-        exchange.is_told = true
-        tell('console_acted', { act: name, by, code, ...acted })
-      }
-    }
+    reply(response, 200, await runCall(parts, exchange, { session, name, row }))
   }
 
   /** The definition of a process as a file, in the format of the public service. */
   async function serveExport(exchange: ConsoleExchange): Promise<void> {
     const { request, response } = exchange
     const session = await entrance.find(exchange, true)
-    checkRight(entrance.rightOf(session), 'look')
+    checkRight(rightOf(session), 'look')
     const { name, text } = await exportOf(contextNow().engine, exchange.query.get('conv_id'))
     response.writeHead(200, {
       ...{ ...console_headers, 'Content-Type': 'application/json; charset=utf-8' },
@@ -175,8 +142,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   async function serveLive(exchange: ConsoleExchange): Promise<void> {
     const { request, response } = exchange
     const session = await entrance.find(exchange, true)
-    checkRight(entrance.rightOf(session), 'look')
-    const view = viewOf(exchange.query, limits)
+    checkRight(rightOf(session), 'look')
+    const view = viewOf(Object.fromEntries(exchange.query))
     const count = streams.get(session) ?? 0
     if (count >= session_streams_max) {
       throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
@@ -257,11 +224,6 @@ function reply(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   replyJson(response, status, value, { ...console_headers, ...headers })
-}
-
-function checkRight(has: Right | undefined, needs: Right): void {
-  if (has !== undefined && rights.indexOf(has) >= rights.indexOf(needs)) return
-  throw fault('access_denied', `this needs the right ${needs}; the session has ${has ?? 'none'}`)
 }
 
 function framesOf(view: View, context: CallContext): Frames {

@@ -9,7 +9,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Limits } from '../../core/limits.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { whenOver } from '../http/underway.ts'
-import type { Frame, View } from './messages.ts'
+import type { Frame } from './messages.ts'
 import { console_headers } from './page-files.ts'
 
 export const frame_every_ms = 250
@@ -129,18 +129,4 @@ function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', done)
     if (signal.aborted) done()
   })
-}
-
-/** What is asked for in the query. Throws a fault that names a mistake. */
-export function viewOf(query: URLSearchParams, limits: Limits): View {
-  const view = query.get('view')
-  const id = (name: string): string => {
-    const value = query.get(name) ?? ''
-    if (value !== '' && value.length <= 2 * limits.conv_id_chars_max) return value
-    throw httpFault('bad_request', `${name}: it names what is shown`)
-  }
-  if (view === 'overview') return { view }
-  if (view === 'process') return { view, conv_id: id('conv_id') }
-  if (view === 'task') return { view, obj_id: id('obj_id') }
-  throw httpFault('bad_request', 'view: overview, process or task')
 }
