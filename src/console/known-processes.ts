@@ -2,7 +2,8 @@
  * The processes there are, by their ids, and the nodes of one: for who chooses among them, and for
  * titles beside ids. Asked for once a minute at the most, however many views want them.
  */
-import { signal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { ProcessRow } from '../overview/messages.ts'
 import { call } from './session.ts'
 
@@ -31,8 +32,30 @@ export interface KnownNode {
   readonly title: string
 }
 
-/** By title. Rejects with a CallFault. */
-export async function nodesOf(conv_id: string): Promise<readonly KnownNode[]> {
+/** A hook: by title, once they have come; none without a process. */
+export function useNodes(
+  conv_id: string,
+  onRefused: (fault: unknown) => void,
+): readonly KnownNode[] {
+  const nodes = useSignal<readonly KnownNode[]>([])
+  useEffect(() => {
+    nodes.value = []
+    let is_over = false
+    if (conv_id === '') return
+    nodesOf(conv_id).then(
+      (found) => {
+        if (!is_over) nodes.value = found
+      },
+      (fault) => is_over || onRefused(fault),
+    )
+    return () => {
+      is_over = true
+    }
+  }, [conv_id])
+  return nodes.value
+}
+
+async function nodesOf(conv_id: string): Promise<readonly KnownNode[]> {
   const { drawing } = await call('process', { conv_id })
   return drawing.boxes
     .map(({ node_id, title }) => ({ node_id, title }))

@@ -26,6 +26,11 @@ export function countText(count: number): string {
   return grouped.format(count).replaceAll(',', '\u202f')
 }
 
+/** `1 task`, `12 345 tasks`. */
+export function tasksText(count: number): string {
+  return count === 1 ? '1 task' : `${countText(count)} tasks`
+}
+
 /** At most one digit after the point: `0.4`, `12`, `1 200`. */
 export function rateText(per_s: number): string {
   return countText(per_s < 10 ? Math.round(per_s * 10) / 10 : Math.round(per_s))

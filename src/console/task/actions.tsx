@@ -1,8 +1,7 @@
 /** What an operator may do to a live task: each act in a dialog that says what will happen. */
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { ShownTask } from '../../server/console/messages.ts'
-import { type KnownNode, nodeOptions, nodesOf } from '../known-processes.ts'
+import { nodeOptions, useNodes } from '../known-processes.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { say, sayFault } from '../parts/toasts.tsx'
@@ -70,7 +69,7 @@ export function CallbackDialog({ task, onClose }: ActionProps) {
 
 export function RetryDialog({ task, onClose }: ActionProps) {
   const node_id = useSignal('')
-  const nodes = useNodes(task.conv_id)
+  const nodes = useNodes(task.conv_id, sayFault)
   return (
     <Confirm
       title={`Retry ${named(task)}`}
@@ -94,7 +93,7 @@ export function RetryDialog({ task, onClose }: ActionProps) {
 
 export function MoveDialog({ task, onClose }: ActionProps) {
   const node_id = useSignal('')
-  const nodes = useNodes(task.conv_id)
+  const nodes = useNodes(task.conv_id, sayFault)
   return (
     <Confirm
       title={`Move ${named(task)}`}
@@ -134,14 +133,4 @@ export function CancelDialog({ task, onClose }: ActionProps) {
       </p>
     </Confirm>
   )
-}
-
-function useNodes(conv_id: string): readonly KnownNode[] {
-  const nodes = useSignal<readonly KnownNode[]>([])
-  useEffect(() => {
-    nodesOf(conv_id).then((found) => {
-      nodes.value = found
-    }, sayFault)
-  }, [conv_id])
-  return nodes.value
 }

@@ -6,24 +6,16 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { BulkAction, BulkJob } from '../../engine/search/bulk-api.ts'
 import type { Bulk } from '../../server/console/messages.ts'
-import { type KnownNode, nodeOptions, nodesOf } from '../known-processes.ts'
+import { nodeOptions, useNodes } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
-import { countText } from '../parts/texts.ts'
+import { countText, tasksText } from '../parts/texts.ts'
 import { sayFault } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 import { exactText, parseObject } from '../task/exact-json.ts'
-import {
-  type BulkWork,
-  effects,
-  newBulkWork,
-  outcomes,
-  refusalText,
-  tasksText,
-  verbs,
-} from './bulk-work.ts'
+import { type BulkWork, effects, newBulkWork, outcomes, refusalText, verbs } from './bulk-work.ts'
 
 interface BulkDialogProps {
   readonly bulk: Bulk
@@ -86,16 +78,9 @@ interface NeededProps {
 }
 
 function Needed({ bulk, count }: NeededProps) {
-  const nodes = useSignal<readonly KnownNode[]>([])
   const node_id = useSignal('')
   const typed = useSignal('{}')
-  const { conv_id } = bulk.filter
-  useEffect(() => {
-    if (bulk.action !== 'move' || conv_id === undefined) return
-    nodesOf(String(conv_id)).then((found) => {
-      nodes.value = found
-    }, sayFault)
-  }, [])
+  const nodes = useNodes(bulk.action === 'move' ? String(bulk.filter.conv_id ?? '') : '', sayFault)
   const data = parseObject(typed.value)
   if (bulk.action === 'move') {
     return (
@@ -103,7 +88,7 @@ function Needed({ bulk, count }: NeededProps) {
         <Field
           label="To node"
           value={node_id}
-          options={[['', 'choose a node'], ...nodeOptions(nodes.value)]}
+          options={[['', 'choose a node'], ...nodeOptions(nodes)]}
         />
         <footer>
           <Button
@@ -150,7 +135,7 @@ interface StepProps {
 function Counted({ bulk, work, onClose }: StepProps & { readonly bulk: Bulk }) {
   const { step, counted = 0, fault } = work.state.value
   const { action } = bulk
-  const number = tasksText(counted, countText)
+  const number = tasksText(counted)
   const is_counting = step === 'counting'
   return (
     <>

@@ -119,7 +119,3 @@ const refusals: Readonly<Record<string, string>> = {
 export function refusalText(code: string): string {
   return refusals[code] ?? code
 }
-
-export function tasksText(count: number, text: (count: number) => string): string {
-  return count === 1 ? '1 task' : `${text(count)} tasks`
-}

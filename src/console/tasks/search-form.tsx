@@ -4,7 +4,7 @@
  */
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { type KnownNode, nodeOptions, nodesOf, processes } from '../known-processes.ts'
+import { nodeOptions, processes, useNodes } from '../known-processes.ts'
 import { Button, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { status_words } from '../parts/texts.ts'
@@ -60,7 +60,8 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
   }, [search])
   const timed = times.filter(([name]) => search[name] !== '').length
   const is_wide = useSignal(timed > 0)
-  const nodes = useNodes(draft.value.conv_id)
+  // Without an answer the node that is searched for is told by its id.
+  const nodes = useNodes(draft.value.conv_id, () => {})
   const change = (part: Partial<Search>) => {
     draft.value = { ...draft.value, ...part }
   }
@@ -94,7 +95,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
           value={node_id}
           options={[
             ['', conv_id === '' ? 'choose a process first' : 'all nodes'],
-            ...withOwn(nodeOptions(nodes.value), node_id),
+            ...withOwn(nodeOptions(nodes), node_id),
           ]}
           set={(node_id) => choose({ node_id })}
         />
@@ -261,24 +262,4 @@ function withOwn(
 ): (readonly [string, string])[] {
   if (own === '' || options.some(([value]) => value === own)) return options
   return [...options, [own, own]]
-}
-
-function useNodes(conv_id: string): Signal<readonly KnownNode[]> {
-  const nodes = useSignal<readonly KnownNode[]>([])
-  useEffect(() => {
-    nodes.value = []
-    if (conv_id === '') return
-    let is_over = false
-    nodesOf(conv_id).then(
-      (found) => {
-        if (!is_over) nodes.value = found
-      },
-      // Then the node that is searched for is told by its id.
-      () => {},
-    )
-    return () => {
-      is_over = true
-    }
-  }, [conv_id])
-  return nodes
 }

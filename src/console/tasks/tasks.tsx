@@ -9,13 +9,13 @@ import type { Bulk, TaskRow } from '../../server/console/messages.ts'
 import { learnProcesses } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
-import { countText } from '../parts/texts.ts'
+import { countText, tasksText } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
 import { given, keep } from '../place.ts'
 import { call, may } from '../session.ts'
 import { BulkDialog, ResumeDialog } from './bulk-dialog.tsx'
-import { tasksText, verbs } from './bulk-work.ts'
+import { verbs } from './bulk-work.ts'
 import { type Chosen, newTaskList, part_tasks, type TaskList } from './list.ts'
 import { type Search, searchOf } from './search.ts'
 import { SearchForm } from './search-form.tsx'
@@ -64,7 +64,7 @@ function HowFar({ list }: { readonly list: TaskList }) {
   return (
     <div class="how-far">
       <span role="status">
-        {tasksText(before + shown, countText)}
+        {tasksText(before + shown)}
         {goes_on && ' so far'}
         {scanned > before + shown && `, ${countText(scanned)} looked at`}
         {reached_ms !== undefined && goes_on && (
@@ -112,7 +112,7 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
   const { conv_id } = is_all ? search : oneProcess(rows.value)
   const which = is_all
     ? 'All live tasks that the filter finds, also those not shown yet.'
-    : `${tasksText(count, countText)} that you have chosen.`
+    : `${tasksText(count)} that you have chosen.`
   const { value: action } = opened
   return (
     // biome-ignore lint/a11y/useSemanticElements: it is no part of a form
