@@ -1,6 +1,7 @@
 /** An overview as lines of text: health, processes, failed tasks. Titles are shown as text only. */
+import { cut } from '../diagram/text.ts'
 import type { FailedGroup, Health, Overview, ProcessRow } from '../overview/messages.ts'
-import { clean, table } from './output.ts'
+import { bytesText, clean, spanText, table } from './output.ts'
 
 /** As many lines as a terminal has, or all; the busiest processes first. */
 export function overviewLines(overview: Overview, lines_max = Number.POSITIVE_INFINITY): string[] {
@@ -25,12 +26,6 @@ export function overviewLines(overview: Overview, lines_max = Number.POSITIVE_IN
       groups.slice(0, failed_lines).map((group) => failedCells(group, at_ms)),
     ),
   ]
-}
-
-/** The first characters of a line. */
-export function cut(line: string, width: number): string {
-  const chars = [...line]
-  return chars.length <= width ? line : chars.slice(0, width).join('')
 }
 
 function healthLines(health: Health): string[] {
@@ -101,27 +96,7 @@ function sparkline(counts: readonly number[]): string {
   return counts.map(barOf).join('')
 }
 
-const spans: readonly (readonly [unit_ms: number, name: string])[] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1_000, 's'],
-]
-
-function spanText(ms: number): string {
-  const [unit_ms, name] = spans.find(([unit_ms]) => ms >= unit_ms) ?? [1_000, 's']
-  return `${Math.max(0, Math.floor(ms / unit_ms))} ${name}`
-}
-
 const numberText = (number: number): string =>
   number < 10 ? number.toFixed(1) : String(Math.round(number))
 
 const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
-
-function bytesText(bytes: number): string {
-  const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
-  let left = bytes
-  let at = 0
-  for (; left >= 1_000 && at < units.length - 1; at++) left /= 1_000
-  return `${at === 0 ? left : numberText(left)} ${units[at]}`
-}

@@ -2,10 +2,10 @@
  * The frame around each view. Where a session has ended, the sign-in lies over the view, so that
  * nothing that was typed there is lost; whoever signs in as somebody else begins anew.
  */
-import { useLayoutEffect, useRef } from 'preact/hooks'
 import { AwayNote, Header } from './frame/header.tsx'
 import { SignInView } from './frame/sign-in.tsx'
 import { Overview } from './overview/overview.tsx'
+import { useModal } from './parts/dialog.tsx'
 import { Toasts } from './parts/toasts.tsx'
 import { ViewTitle } from './parts/view-title.tsx'
 import { place } from './place.ts'
@@ -55,12 +55,7 @@ function Page() {
 
 /** Above everything, dialogs of the view too. */
 function SignInAgain() {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useLayoutEffect(() => {
-    const { current } = dialog
-    current?.showModal()
-    return () => current?.close()
-  }, [])
+  const dialog = useModal()
   return (
     <dialog
       ref={dialog}

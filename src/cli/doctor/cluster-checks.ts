@@ -3,7 +3,8 @@
  * promises, who owns the data, which nodes follow, and whether the data file is one of its nodes.
  */
 import type { ClusterStatus } from '../../cluster/cluster-status.ts'
-import { bad, bytesText, type Check, ok, spanText, type Verdict, warn } from './check.ts'
+import { bytesText, spanText } from '../output.ts'
+import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 
 const lag_max = 10_000

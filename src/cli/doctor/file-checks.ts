@@ -4,9 +4,9 @@
  */
 import type { EngineDiagnosis } from '../../engine/diagnosis.ts'
 import { format } from '../../engine/upgrade.ts'
-import { timeText } from '../output.ts'
+import { spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
-import { bad, type Check, ok, spanText, type Verdict, warn } from './check.ts'
+import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
 const minute_ms = 60_000

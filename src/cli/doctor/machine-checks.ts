@@ -5,10 +5,10 @@
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
 import { isOpenToOthers } from '../../store/file-system.ts'
-import { timeText } from '../output.ts'
+import { bytesText, spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
 import { type CertificateFacts, certificate_ms_min } from './certificates.ts'
-import { bad, bytesText, type Check, ok, spanText, type Verdict, warn } from './check.ts'
+import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 
 const day_ms = 86_400_000

@@ -3,13 +3,14 @@
  * the process that has the file open; of a file that nobody has open there is nothing to tell.
  */
 import { existsSync } from 'node:fs'
+import { cut } from '../../diagram/text.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { lockFile } from '../../store/file-lock.ts'
 import { connectOwner, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'
 import { printDone } from '../output.ts'
-import { cut, overviewLines } from '../overview-page.ts'
+import { overviewLines } from '../overview-page.ts'
 import { db_flag, dbOf, type Given, isOn, json_flag, type Verb } from '../verb.ts'
 
 export const topVerb: Verb = {

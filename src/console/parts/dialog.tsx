@@ -3,7 +3,7 @@
  * where it came from. It is there as long as its component is.
  */
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { FaultText } from './fault-text.tsx'
@@ -17,13 +17,8 @@ interface DialogProps {
 }
 
 export function Dialog({ title, onClose, is_wide = false, children }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null)
+  const dialog = useModal()
   const id = useId()
-  useLayoutEffect(() => {
-    const { current } = dialog
-    current?.showModal()
-    return () => current?.close()
-  }, [])
   return (
     <dialog
       ref={dialog}
@@ -43,6 +38,17 @@ export function Dialog({ title, onClose, is_wide = false, children }: DialogProp
       {children}
     </dialog>
   )
+}
+
+/** A hook: for a dialog that is open, over all else, as long as its component is there. */
+export function useModal(): RefObject<HTMLDialogElement | null> {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const { current } = dialog
+    current?.showModal()
+    return () => current?.close()
+  }, [])
+  return dialog
 }
 
 interface ConfirmProps {
