@@ -251,12 +251,12 @@ const waits: readonly (readonly [Parameters<typeof whyOf>[0], string, RegExp])[]
   ],
   [
     { status: 'delayed', wait: { for: 'reply', obj_id: 'f0' } },
-    'reply of f0',
+    'the reply of task f0',
     /the reply of the task f0, which/,
   ],
   [
     { status: 'delayed', wait: { for: 'handler', handler: 'charge', has_handler: false } },
-    'no handler charge',
+    'handler charge (none is registered)',
     /“charge”, which this server does not have\. Start a program/,
   ],
   [
@@ -270,15 +270,19 @@ const waits: readonly (readonly [Parameters<typeof whyOf>[0], string, RegExp])[]
         last_error: { tag: 'handler_error', description: 'down' },
       },
     },
-    'handler charge, attempt 2, next @9',
+    'handler charge, attempt 2, next try @9',
     /Attempt 2 comes @9\. The last attempt failed: handler_error – down$/,
   ],
   [
     { status: 'delayed', wait: { for: 'call', host: 'pay.test', is_paused: true } },
-    'paused process, call to pay.test',
+    'its process is paused, call to pay.test',
     /^Its process is paused.* the answer of pay\.test/,
   ],
-  [{ status: 'delayed', wait: { for: 'nothing' } }, 'nothing', /until it is moved/],
+  [
+    { status: 'delayed', wait: { for: 'nothing' } },
+    'nothing: it stays here until it is moved',
+    /until it is moved/,
+  ],
   [{ status: 'processing' }, '', /It runs/],
   [{ status: 'processed' }, '', /has ended/],
   [{ status: 'canceled' }, '', /canceled/],

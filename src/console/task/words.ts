@@ -4,11 +4,11 @@
  */
 import type { HistoryEntry, HistoryWhy, Status } from '../../core/model.ts'
 import type { TaskWait } from '../../engine/task-wait.ts'
+import { type WaitPart, waitParts } from '../../overview/wait-words.ts'
 import type { ShownTask } from '../../server/console/messages.ts'
 import { durationText } from '../parts/texts.ts'
 
-export type Part = string | { readonly at_ms: number } | { readonly obj_id: string }
-export type Sentence = readonly Part[]
+export type Sentence = readonly WaitPart[]
 
 type Waiting = Pick<ShownTask, 'status' | 'status_details' | 'wait'>
 
@@ -16,29 +16,7 @@ type Waiting = Pick<ShownTask, 'status' | 'status_details' | 'wait'>
 export function inShort({ status, status_details, wait }: Waiting): Sentence {
   if (status === 'failed') return [status_details?.tag ?? 'failed']
   if (wait === undefined) return []
-  const { due_ms, next_ms, attempt = 1 } = wait
-  const parts: Sentence[] = [
-    ...(wait.is_paused === true ? [['paused process']] : []),
-    ...(wait.for === 'timer' ? [] : [short_words[wait.for](wait)]),
-    ...(attempt > 1 ? [[`attempt ${attempt}`]] : []),
-    ...(next_ms === undefined ? [] : [['next ', { at_ms: next_ms }]]),
-    ...(due_ms === undefined ? [] : [['timer ', { at_ms: due_ms }]]),
-  ]
-  return parts.flatMap((part, at) => (at === 0 ? part : [', ', ...part]))
-}
-
-const short_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>> = {
-  callback: () => ['callback'],
-  turn: () => ['its next turn'],
-  reply: ({ obj_id }) => (obj_id === undefined ? ['a reply'] : ['reply of ', { obj_id }]),
-  queue: () => ['queue'],
-  timer: () => [],
-  handler: ({ handler = '-', has_handler }) => [
-    has_handler === false ? `no handler ${handler}` : `handler ${handler}`,
-  ],
-  call: ({ host }) => [host === undefined ? 'call' : `call to ${host}`],
-  code: () => ['code'],
-  nothing: () => ['nothing'],
+  return waitParts(wait).flatMap((part, at) => (at === 0 ? part : [', ', ...part]))
 }
 
 /** Why it is there, and what brings it on; the first sentence is the answer. */
