@@ -50,7 +50,7 @@ export interface ConsolePage {
 /** Throws a RangeError for a base that is no path. */
 export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}): ConsolePage {
   const { base = '/console' } = options
-  if (!/^(?:\/[A-Za-z0-9._~-]+)+$/.test(base)) {
+  if (!/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/.test(base)) {
     throw new RangeError(`base: a path such as /console, not ${base}`)
   }
   const { limits, readers, counters, tell, clock } = source

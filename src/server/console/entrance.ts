@@ -106,7 +106,7 @@ export function newEntrance(
       if (found !== undefined) return found
       throw httpFault('bad_signature', 'no session, or one that has ended: sign in')
     }
-    const now = await authorize(request)
+    const now = checked(await authorize(request))
     const of = found && authorized.get(found)
     if (found !== undefined && of !== undefined && now?.name === found.name) {
       of.now = now
@@ -180,6 +180,14 @@ const user_id = new RegExp(`^${user_id_pattern}$`)
 
 function isGuess({ code }: Fault): boolean {
   return code === 'bad_signature' || code === 'access_denied'
+}
+
+/** The log tells who did what, so one without a name is a mistake of the embedder. */
+function checked(given: Authorized | null | undefined): Authorized | undefined {
+  if (given === undefined || given === null) return undefined
+  const { name, right } = given
+  if (typeof name === 'string' && name !== '' && rights.includes(right)) return given
+  throw new TypeError('authorize: {name, right}, with a text and a right of the page')
 }
 
 /** Browsers send a cookie to all ports of a host, on each of which another server may be. */
