@@ -52,6 +52,7 @@ export async function takePictures(page: Page, folder: string): Promise<void> {
   await take('overview')
 
   await payment.click()
+  await page.getByRole('region', { name: /^Graph of/ }).waitFor()
   await press(/^Wait for the bank/)
   await page.getByRole('list', { name: 'The oldest tasks in it' }).waitFor()
   await take('process')
