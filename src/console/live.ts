@@ -5,7 +5,7 @@
  * begins with a whole frame. A page that nobody sees follows nothing.
  */
 import { batch, computed, effect, signal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Frame, View } from '../server/console/messages.ts'
 import { setServerTime } from './parts/clock.ts'
 import { base } from './place.ts'
@@ -53,6 +53,7 @@ export function follow(
   let asked_ms = -ask_every_ms
   let is_asking = false
   let has_stopped = false
+  let has_shown = false
   let waiting: (readonly [Frame, boolean])[] = []
 
   function listen(): void {
@@ -88,9 +89,12 @@ export function follow(
     if (has_stopped) return
     if (frame.view === 'overview') setServerTime(frame.overview.at_ms)
     if (frame.view === 'process') setServerTime(frame.counts.at_ms)
-    if (waiting.length === 0) requestAnimationFrame(apply)
+    if (waiting.length === 0 && has_shown) requestAnimationFrame(apply)
     if (is_whole) waiting = []
     waiting.push([frame, is_whole])
+    // Who opens a view waits for its first frame.
+    if (!has_shown) apply()
+    has_shown = true
   }
 
   function apply(): void {
@@ -162,7 +166,8 @@ export function useFrames(
   latest.current = { onFrame, onRefused }
   const key = JSON.stringify(view)
   const is_on = is_seen.value && typeof session.value === 'object' && !has_ended.value
-  useEffect(() => {
+  // Before the first paint, which the frame need not wait for.
+  useLayoutEffect(() => {
     if (!is_on) return
     return follow(
       view,
