@@ -9,6 +9,7 @@
 import './end-soon.ts'
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, type TestContext } from 'node:test'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
@@ -21,6 +22,9 @@ export const no_browser: string | undefined =
     : existsSync(program)
       ? undefined
       : `no browser: ${program} is not on this machine (Debian's package chromium)`
+
+/** Beside the code, as `npm test` makes it. */
+const built_page = join(import.meta.dirname, '../../src/console/built/page.js')
 
 /** Also on a machine that is busy. */
 const shown_ms_max = 60_000
@@ -48,6 +52,7 @@ export function testBrowser(): TestBrowser {
   let browser: Browser
   before(async () => {
     if (no_browser !== undefined) return
+    assert.ok(existsSync(built_page), 'the page is not built: npm run page')
     browser = await chromium.launch({ executablePath: program, timeout: shown_ms_max })
   })
   after(() => browser?.close())
