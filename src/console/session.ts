@@ -37,6 +37,13 @@ export function isCallFault(error: unknown): error is CallFault {
   return error instanceof Error && 'code' in error
 }
 
+/** The line that does this where the server is, in the words by which its program was started. */
+export function commandLine(verb: string): string {
+  const { value } = session
+  const line = typeof value === 'object' ? value.command_line : 'conveyor VERB'
+  return line.replace('VERB', () => verb)
+}
+
 /** Rejects with a CallFault. `ms_max`: how long an answer may take. */
 export async function call<Name extends CallName>(
   name: Name,

@@ -9,6 +9,7 @@ import type { Engine } from '../../engine/api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
 import type { OperatorOptions, OperatorServer } from '../../server/operator/server.ts'
 import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'
+import { withFile, withProgram } from '../program.ts'
 import { type Given, isOn, text } from '../verb.ts'
 
 export interface ListenAddress {
@@ -18,7 +19,10 @@ export interface ListenAddress {
 
 type HttpAddress = ListenAddress & Pick<HttpOptions, 'fd' | 'base' | 'public_url' | 'sync'>
 
-type OperatorFlags = Pick<OperatorOptions, 'tls' | 'token' | 'read_only' | 'console_plain_http'>
+type OperatorFlags = Pick<
+  OperatorOptions,
+  'tls' | 'token' | 'read_only' | 'console_plain_http' | 'command_line'
+>
 
 export interface WantedServers {
   readonly http?: HttpAddress
@@ -28,7 +32,7 @@ export interface WantedServers {
 }
 
 /** The wanted servers. Throws a usage fault for flags that do not go together. */
-export function wantedServers(given: Given): WantedServers {
+export function wantedServers(given: Given, program: string): WantedServers {
   const http = httpAddressOf('http', text(given, 'http') ?? '127.0.0.1:8080')
   const http_sync = httpAddressOf('http-sync', text(given, 'http-sync') ?? 'off')
   const grpc = listenAddressOf('grpc', text(given, 'grpc') ?? 'off')
@@ -47,6 +51,7 @@ export function wantedServers(given: Given): WantedServers {
       '--grpc needs --tls DIR: `npx conveyor certs init DIR` makes what stands in it',
     )
   }
+  const command_line = withProgram(withFile('`npx conveyor VERB`', given), program).slice(1, -1)
   const paths = {
     ...(base === undefined ? {} : { base }),
     ...(public_url === undefined ? {} : { public_url }),
@@ -54,7 +59,9 @@ export function wantedServers(given: Given): WantedServers {
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),
     ...(http_sync === undefined ? {} : { http_sync: { ...http_sync, ...paths, sync: true } }),
-    ...(operator === undefined ? {} : { operator: { ...operator, ...guardsOf(given) } }),
+    ...(operator === undefined
+      ? {}
+      : { operator: { ...operator, ...guardsOf(given), command_line } }),
     ...(grpc === undefined
       ? {}
       : {

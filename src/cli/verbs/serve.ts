@@ -40,7 +40,7 @@ export const serveVerb: Verb = {
 }
 
 async function serve(given: Given, io: Io): Promise<Exit> {
-  const wanted = wantedServers(given)
+  const wanted = wantedServers(given, io.program)
   const limits = limitsOf(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
   staleAgeOf(given)

@@ -9,9 +9,15 @@ import { Command } from '../parts/command.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
-import { beginSession, findSession, forget, has_ended, link_fault, session } from '../session.ts'
-
-const command = 'conveyor console link'
+import {
+  beginSession,
+  commandLine,
+  findSession,
+  forget,
+  has_ended,
+  link_fault,
+  session,
+} from '../session.ts'
 
 export function SignInView() {
   const user = useSignal('')
@@ -61,7 +67,7 @@ export function SignInView() {
       <section aria-labelledby="by-link">
         <h2 id="by-link">By a one-time link</h2>
         <p>At the server, run this and open the address that it prints:</p>
-        <Command line={command} />
+        <Command line={commandLine('console link')} />
       </section>
       <form onSubmit={submit} aria-labelledby="by-user">
         <h2 id="by-user">As a user</h2>
@@ -76,8 +82,9 @@ export function SignInView() {
         <FaultText fault={fault.value} />
         <SubmitButton is_running={is_running.value}>Sign in</SubmitButton>
         <p class="hint">
-          A user has no right for this page until <code>conveyor user console USER look</code> gives
-          it (or <code>operate</code>, or <code>administer</code>).
+          A user has no right for this page until{' '}
+          <code>{commandLine('user console USER look')}</code> gives it (or <code>operate</code>, or{' '}
+          <code>administer</code>).
         </p>
       </form>
       {has_ended.value && (

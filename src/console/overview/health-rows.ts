@@ -41,7 +41,7 @@ function commits({ checks, commit_ms }: Health): HealthRow {
   const figure =
     commit_ms === undefined
       ? 'none lately'
-      : `${msText(commit_ms.p50)}, p99 ${msText(commit_ms.p99)}`
+      : `${msText(commit_ms.p50)}, 1 % over ${msText(commit_ms.p99)}`
   const failed = [checks.commit, checks.commit_log, checks.open].find((one) => one?.ok === false)
   // A full disk is told in its own row, and is why no commit was tried.
   if (failed !== undefined && checks.disk?.ok !== false) {

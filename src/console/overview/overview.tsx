@@ -5,7 +5,7 @@ import { Import } from '../import/import.tsx'
 import { useFrames } from '../live.ts'
 import { Command } from '../parts/command.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
-import { may } from '../session.ts'
+import { commandLine, may } from '../session.ts'
 import { Failed } from './failed.tsx'
 import { HealthNotes, HealthTiles, Uptime } from './health.tsx'
 import { Processes } from './processes.tsx'
@@ -43,17 +43,17 @@ export function Overview() {
   )
 }
 
-type Commands = readonly (readonly [text: string, command: string])[]
+type Commands = readonly (readonly [text: string, verb: string])[]
 
 const from_nothing: Commands = [
-  ['Import a process, as the editor exports it:', 'conveyor process import FILE.json'],
-  ['Make a task in it:', `conveyor task create CONV_ID --ref first --data '{"amount": 7}'`],
+  ['Import a process, as the editor exports it:', 'process import FILE.json'],
+  ['Make a task in it:', `task create CONV_ID --ref first --data '{"amount": 7}'`],
 ]
 
 function from_process(conv_id: string): Commands {
   return [
-    ['Make a task:', `conveyor task create ${conv_id} --ref first --data '{"amount": 7}'`],
-    ['Let a user make tasks:', `conveyor process share ${conv_id} USER`],
+    ['Make a task:', `task create ${conv_id} --ref first --data '{"amount": 7}'`],
+    ['Let a user make tasks:', `process share ${conv_id} USER`],
   ]
 }
 
@@ -65,10 +65,10 @@ function Begin({ commands }: { readonly commands: Commands }) {
       <h2 id="begin-here">{is_empty ? 'No process is here yet' : 'No task is here yet'}</h2>
       {is_empty && may('administer') && <p>Drop a file of a process here, or do it by hand:</p>}
       <ol>
-        {commands.map(([text, command]) => (
-          <li key={command}>
+        {commands.map(([text, verb]) => (
+          <li key={verb}>
             {text}
-            <Command line={command} />
+            <Command line={commandLine(verb)} />
           </li>
         ))}
       </ol>

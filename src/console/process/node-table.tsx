@@ -22,12 +22,10 @@ export function NodeTable({ drawing, counts, onOpen }: NodeTableProps) {
   const wanted = useSignal('')
   const rows_max = useSignal(rows_first)
   const columns = useMemo(() => columnsOf(drawing, counts, onOpen), [drawing, counts])
-  const found = useComputed(() => {
-    const text = wanted.value.trim().toLowerCase()
-    return drawing.boxes.filter(
-      ({ title, node_id }) => title.toLowerCase().includes(text) || node_id === text,
-    )
-  })
+  const text = wanted.value.trim().toLowerCase()
+  const found = drawing.boxes.filter(
+    ({ title, node_id }) => title.toLowerCase().includes(text) || node_id === text,
+  )
   const more = async () => {
     rows_max.value += rows_first
   }
@@ -40,9 +38,9 @@ export function NodeTable({ drawing, counts, onOpen }: NodeTableProps) {
       <Table
         label="Nodes and the tasks in them"
         columns={columns}
-        rows={found.value.slice(0, rows_max.value)}
+        rows={found.slice(0, rows_max.value)}
         keyOf={({ node_id }) => node_id}
-        more={found.value.length > rows_max.value ? more : undefined}
+        more={found.length > rows_max.value ? more : undefined}
         empty={drawing.boxes.length === 0 ? 'It has no nodes yet.' : 'No node is called so.'}
       />
     </section>

@@ -118,13 +118,13 @@ export function helpOf(tag: string): string {
 
 const why_words: Readonly<Record<HistoryWhy, string>> = {
   create: 'created',
-  callback: 'callback',
+  callback: 'callback came',
   modify: 'data added',
   retry: 'retried',
   move: 'moved',
   cancel: 'canceled',
   schedule: 'created by a schedule',
-  go: 'went on',
+  go: 'reached',
   timer: 'timer fired',
   fail: 'failed',
   migrate: 'moved, its node was dropped',

@@ -38,6 +38,7 @@ export function newEntrance(
 ): Entrance {
   const { tell, clock } = source
   const { authorize, right_max = 'administer', servers = {} } = options
+  const { command_line = 'npx conveyor VERB' } = options
   const sessions = newSessions(source)
   const tries = newTries(clock)
   /** What the embedder has said last of who is in a session. */
@@ -53,7 +54,7 @@ export function newEntrance(
 
   function shown(session: OpenSession): Session {
     const { name, token } = session
-    return { name, right: rightOf(session) as Right, token, version, servers }
+    return { name, right: rightOf(session) as Right, token, version, servers, command_line }
   }
 
   function begin({ request, response }: ConsoleExchange, who: Who, by: string): OpenSession {

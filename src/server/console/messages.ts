@@ -33,6 +33,8 @@ export interface Session {
   readonly version: string
   /** Where callers reach the servers of this process, for commands to copy; absent ones are off. */
   readonly servers: { readonly http?: string; readonly grpc?: string }
+  /** How the command line is run where the server is, such as `conveyor VERB --db a.lmdb`. */
+  readonly command_line: string
 }
 
 export type SignIn = { readonly link: string } | { readonly user: string; readonly secret: string }

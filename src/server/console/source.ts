@@ -24,6 +24,8 @@ export interface ConsoleOptions {
   ) => Authorized | undefined | Promise<Authorized | undefined>
   /** Where callers reach the servers of the engine, for the commands that the page shows. */
   readonly servers?: Session['servers']
+  /** How the command line is run there, with `VERB` in it; `npx conveyor VERB` unless told. */
+  readonly command_line?: string
 }
 
 export interface Authorized {

@@ -56,6 +56,7 @@ export interface OperatorOptions {
   readonly console_plain_http?: boolean
   /** Where callers reach the other servers of the engine, for the commands that the page shows. */
   readonly servers?: ConsoleOptions['servers']
+  readonly command_line?: ConsoleOptions['command_line']
   /** Bounds of the listener's own connections, heads and readers. */
   readonly limits?: Partial<Record<LimitName, number>>
   /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
@@ -163,6 +164,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     {
       right_max: options.read_only === true ? 'look' : 'administer',
       servers: options.servers ?? {},
+      ...(options.command_line && { command_line: options.command_line }),
     },
   )
   const running: OperatorContext = {
