@@ -82,9 +82,8 @@ export function SignInView() {
         <FaultText fault={fault.value} />
         <SubmitButton is_running={is_running.value}>Sign in</SubmitButton>
         <p class="hint">
-          A user has no right for this page until{' '}
-          <code>{commandLine('user console USER look')}</code> gives it (or <code>operate</code>, or{' '}
-          <code>administer</code>).
+          A user may not in until you give a right for this page (or <code>operate</code>, or{' '}
+          <code>administer</code>): <code>{commandLine('user console USER look')}</code>
         </p>
       </form>
       {has_ended.value && (
