@@ -87,6 +87,8 @@ export function testBrowser(): TestBrowser {
       })
       const page = await context.newPage()
       await page.goto(url)
+      // Whoever goes on before the sign-in is answered has used the link up and is not signed in.
+      await page.getByRole('heading').first().waitFor()
       return { page, requests, wrong }
     },
   }
