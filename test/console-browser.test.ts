@@ -11,7 +11,7 @@ import type { Engine } from '../src/index.ts'
 import { type CallName, type Right, rights, token_header } from '../src/server/console/messages.ts'
 import { no_browser, testBrowser } from './support/browser.ts'
 import { callback_process, failing_process } from './support/cli-process.ts'
-import { node_args, startServe } from './support/cli-serve.ts'
+import { node_args, type Served, startServe } from './support/cli-serve.ts'
 import { openConsole, type TestConsole } from './support/console-server.ts'
 import { tempFolder } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -21,28 +21,22 @@ const { obj_id: order_id } = callback_process
 const { obj_id: fails_id } = failing_process
 const no_task = '0'.repeat(24)
 
-describe('the page', { skip: no_browser ?? false }, () => {
-  let console: TestConsole
-  let engine: Engine
+describe('the page of a demo', { skip: no_browser ?? false }, () => {
+  const folder = tempFolder()
+  let served: Served
   before(async () => {
-    console = await openConsole()
-    ;({ engine } = console)
-    await engine.putProcess(callback_process)
-    await engine.putProcess(failing_process)
-  })
-  after(() => console?.close())
-
-  test('a first visit is by the link that `serve --demo` prints, once', async (t) => {
-    const folder = tempFolder()
-    const served = await startServe([
+    served = await startServe([
       ...[process.execPath, ...node_args, 'serve', '--demo', '--json'],
       ...['--db', join(folder.path, 'tasks.lmdb')],
       ...['--http', '127.0.0.1:0', '--operator', '127.0.0.1:0'],
     ])
-    t.after(async () => {
-      await served.stop()
-      folder.remove()
-    })
+  })
+  after(async () => {
+    await served?.stop()
+    folder.remove()
+  })
+
+  test('a first visit is by the link that `serve --demo` prints, once', async (t) => {
     const { link } = served.line.demo as { link: string }
     const { page, requests } = await browser.visit(t, link)
     await page.getByRole('link', { name: 'Callback demo' }).waitFor()
@@ -56,6 +50,18 @@ describe('the page', { skip: no_browser ?? false }, () => {
     const { page: second } = await browser.visit(t, link)
     await second.getByText('A link works once').waitFor()
   })
+})
+
+describe('the page', { skip: no_browser ?? false }, () => {
+  let console: TestConsole
+  let engine: Engine
+  before(async () => {
+    console = await openConsole()
+    ;({ engine } = console)
+    await engine.putProcess(callback_process)
+    await engine.putProcess(failing_process)
+  })
+  after(() => console?.close())
 
   test('counts change while a load runs, and are right at its end', async (t) => {
     const { page } = await browser.visit(t, console.operator.link('look'))

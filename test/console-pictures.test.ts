@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { no_browser, testBrowser } from './support/browser.ts'
 import {
   openPictured,
@@ -15,6 +15,7 @@ import {
   picture_size,
   takePictures,
 } from './support/console-pictures.ts'
+import type { TestConsole } from './support/console-server.ts'
 import { tempFolder, top } from './support/package-folder.ts'
 
 const browser = testBrowser()
@@ -29,16 +30,22 @@ test('the pictures of the README', () => {
   }
 })
 
-test('pictures are taken', { skip: no_browser ?? false }, async (t) => {
+describe('pictures', { skip: no_browser ?? false }, () => {
   const folder = tempFolder()
-  const console = await openPictured()
-  t.after(async () => {
-    await console.close()
+  let console: TestConsole
+  before(async () => {
+    console = await openPictured()
+  })
+  after(async () => {
+    await console?.close()
     folder.remove()
   })
-  const { page } = await browser.visit(t, console.operator.link(), picture_look)
-  await takePictures(page, folder.path)
-  for (const name of picture_names) checkPicture(pathOf(folder.path, name))
+
+  test('are taken', async (t) => {
+    const { page } = await browser.visit(t, console.operator.link(), picture_look)
+    await takePictures(page, folder.path)
+    for (const name of picture_names) checkPicture(pathOf(folder.path, name))
+  })
 })
 
 function checkPicture(path: string): void {

@@ -43,7 +43,10 @@ interface VisitOptions extends BrowserContextOptions {
 }
 
 export interface TestBrowser {
-  /** A new context with a page at `url`, closed with the test, which fails if something went wrong. */
+  /**
+   * A new context with a page at `url`, closed with the test, which fails if something went wrong.
+   * Its server has to outlive the test, so an `after` of the file or a `describe` closes it.
+   */
   visit(t: TestContext, url: string, options?: VisitOptions): Promise<Visit>
 }
 
