@@ -16,7 +16,7 @@ const html = `<!doctype html><title>Bad</title>
 <script>1</script>
 <script src="/page.js"></script>
 <img src="http://127.0.0.2:9/away">
-<p>shown</p>`
+<h1>shown</h1>`
 const script = 'alert("asks"); console.error("told"); throw new Error("thrown")'
 
 test('what goes wrong in a page is found', { skip: no_browser ?? false }, async (t) => {

@@ -83,7 +83,7 @@ test('console link prints a link that signs in once, with the right that it name
   const { right, servers, command_line } = await signIn(link)
   assert.deepEqual([right, servers], ['administer', { http: served.line.http }])
   // The page quotes commands as they work where the server was started.
-  assert.equal(command_line, `npm run -s conveyor -- VERB --db ${db}`)
+  assert.ok(String(command_line).endsWith(` VERB --db ${db}`), String(command_line))
   const printed = await on('console link --right look')
   assert.equal((await signIn(printed.out)).right, 'look')
   const [json] = rowsOf((await on('console link --json')).out)
