@@ -237,7 +237,9 @@ describe('a session', () => {
   test('says who it is, what it may and where the servers are', async () => {
     const { text } = await bed.ask('/console/session', { as: me })
     assert.deepEqual(JSON.parse(text), me.session)
-    assert.deepEqual(Object.keys(me.session), ['name', 'right', 'token', 'version', 'servers'])
+    assert.deepEqual(Object.keys(me.session), [
+      ...['name', 'right', 'token', 'version', 'servers', 'command_line'],
+    ])
   })
 
   test('ends when it is signed out of, for whoever has its cookie', async () => {
