@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, test } from 'node:test'
+import { overviewLines } from '../src/cli/overview-page.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
 import type { Overview } from '../src/overview/messages.ts'
@@ -122,3 +123,28 @@ describe('top', () => {
     })
   }
 })
+
+// [ends a minute, failed and told ones, what the page says and does not say]
+const told: readonly (readonly [number[], readonly [number, number], RegExp, is_said: boolean])[] =
+  [
+    [[0, 40], [0, 0], /active +0 +0 +0 +40 /, true],
+    [[40, 3], [0, 0], /active +0 +0 +0 +40 /, true],
+    [[], [5_000, 1_000], /^These are the newest 1000 of 5000 failed tasks\.$/m, true],
+    [[], [1_000, 1_000], /These are the newest/, false],
+  ]
+for (const [done, [total, grouped], says, is_said] of told) {
+  test(`top of ${done.join(', ')} ends and ${total} failed tasks`, () => {
+    const lines = overviewLines({
+      ...{ at_ms: 0, since_ms: 0, removed: [], failed: { total, grouped, groups: [] } },
+      processes: [
+        { ...{ conv_id: 'a', title: 'A', version: 1 }, status: 'active', by_status: {}, done },
+      ],
+      health: {
+        ...{ ok: true, checks: {}, version: '1', uptime_s: 1, ops_per_s: 0, due_lag_ms: 0 },
+        ...{ queue: { ops: 0, bytes: 0 }, jobs: { in_flight: 0, waiting: 0 } },
+        ...{ file_bytes: 1, certificates_until_ms: {} },
+      },
+    })
+    assert.equal(says.test(lines.join('\n')), is_said)
+  })
+}

@@ -184,7 +184,7 @@ test('tasks that were chosen are counted first, then changed one by one', async 
   assert.deepEqual(counted, { ...done, started_ms, matched: 2, changed: 0, refused: {} })
   const job = await call('bulk', input)
   assert.deepEqual(job, { ...done, started_ms, matched: 2, changed: 2, refused: {} })
-  assert.deepEqual(told('bulk', input, job), { conv_id: 'b', tasks: 2 })
+  assert.deepEqual(told('bulk', input, job), { conv_id: 'b', action: 'retry', tasks: 2 })
   const refused = await call('bulk', { ...input, action: 'move', to_node_id: 'nowhere' })
   assert.deepEqual(refused.refused, { error: 4 })
   const elsewhere = await call('bulk', {

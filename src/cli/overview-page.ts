@@ -1,15 +1,21 @@
 /** An overview as lines of text: health, processes, failed tasks. Titles are shown as text only. */
 import { cut } from '../diagram/text.ts'
-import type { FailedGroup, Health, Overview, ProcessRow } from '../overview/messages.ts'
+import {
+  doneAMinute,
+  type FailedGroup,
+  type Health,
+  type Overview,
+  type ProcessRow,
+} from '../overview/messages.ts'
 import { bytesText, clean, spanText, table } from './output.ts'
 
 /** As many lines as a terminal has, or all; the busiest processes first. */
 export function overviewLines(overview: Overview, lines_max = Number.POSITIVE_INFINITY): string[] {
   const { processes, failed, health, at_ms } = overview
   const head = [...healthLines(health), '']
-  const groups = failed?.groups ?? []
+  const { groups = [], grouped = 0, total = 0 } = failed ?? {}
   // Failed tasks get what processes leave, and at least a third.
-  const left = Math.max(2, lines_max - head.length - 4)
+  const left = Math.max(2, lines_max - head.length - 5)
   const failed_lines = Math.min(
     groups.length,
     Math.max(Math.ceil(left / 3), left - processes.length),
@@ -25,6 +31,7 @@ export function overviewLines(overview: Overview, lines_max = Number.POSITIVE_IN
       failed_heads,
       groups.slice(0, failed_lines).map((group) => failedCells(group, at_ms)),
     ),
+    ...(total > grouped ? [`These are the newest ${grouped} of ${total} failed tasks.`] : []),
   ]
 }
 
@@ -59,9 +66,10 @@ const process_heads = [
 ]
 const failed_heads = ['FAILED', 'NEWEST', 'PROCESS', 'NODE', 'TAG']
 
-function processCells({ conv_id, title, status, by_status, done }: ProcessRow): string[] {
+function processCells(row: ProcessRow): string[] {
+  const { conv_id, title, status, by_status, done } = row
   const { delayed = 0, processing = 0, failed = 0 } = by_status
-  const numbers = [delayed, processing, failed, done.at(-2) ?? 0].map(String)
+  const numbers = [delayed, processing, failed, doneAMinute(row)].map(String)
   return [cut(conv_id, 24), cut(title, 32), status, ...numbers, sparkline(done)]
 }
 

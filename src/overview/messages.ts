@@ -28,6 +28,11 @@ export interface ProcessRow {
   readonly done: readonly number[]
 }
 
+/** Of the last whole minute, or of the one still running where that has more already. */
+export function doneAMinute({ done }: Pick<ProcessRow, 'done'>): number {
+  return Math.max(done.at(-1) ?? 0, done.at(-2) ?? 0)
+}
+
 export interface FailedTasks {
   readonly total: number
   /** The tasks that `groups` count: the newest failed ones, at most 1,000. */

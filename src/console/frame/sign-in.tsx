@@ -54,8 +54,8 @@ export function SignInView() {
       {has_ended.value && (
         <p>
           Your session has ended: after an hour without a call, after 12 hours, or because the
-          server was started anew. Sign in {before !== 'link' && `as ${before} `}
-          and go on where you were; what you typed is still there.
+          server was started anew. Sign in {before === 'link' ? 'by a link' : `as ${before}`} again
+          and go on where you were; what you typed is still there. Anybody else begins anew.
         </p>
       )}
       {link_fault.value !== undefined && (
@@ -82,8 +82,8 @@ export function SignInView() {
         <FaultText fault={fault.value} />
         <SubmitButton is_running={is_running.value}>Sign in</SubmitButton>
         <p class="hint">
-          A user may not in until you give a right for this page (or <code>operate</code>, or{' '}
-          <code>administer</code>): <code>{commandLine('user console USER look')}</code>
+          A user needs a right for this page, <code>look</code>, <code>operate</code> or{' '}
+          <code>administer</code>: <code>{commandLine('user console USER look')}</code>
         </p>
       </form>
       {has_ended.value && (

@@ -22,7 +22,7 @@ export function HealthNotes({ health }: HealthProps) {
   return useMemo(
     () => (
       <div class="health-notes" role="status">
-        {troubled.value?.length === 0 && <StatusBadge status="fine" word="all is well" />}
+        {troubled.value?.length === 0 && <StatusBadge status="fine" word="the server is well" />}
         {troubled.value?.map(({ name, state, word, helps = '' }) => (
           <p key={name} class={state}>
             <StatusBadge status={state} word={`${name}: ${word ?? state}`} /> {withCode(helps)}

@@ -3,7 +3,13 @@
  * table being drawn again. The first frame of a connection is whole, later ones say what differs.
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import type { FailedTasks, Health, Overview, ProcessRow } from '../../overview/messages.ts'
+import {
+  doneAMinute,
+  type FailedTasks,
+  type Health,
+  type Overview,
+  type ProcessRow,
+} from '../../overview/messages.ts'
 
 export interface LiveRow {
   readonly conv_id: string
@@ -77,7 +83,7 @@ function newRow(first: ProcessRow): OwnRow {
     tasks.value = Object.values(by_status).reduce((sum, count) => sum + count, 0)
     const over = row.done.slice(0, -1)
     if (over.some((count, at) => count !== done.value[at])) done.value = over
-    done_a_minute.value = Math.max(row.done.at(-1) ?? 0, row.done.at(-2) ?? 0)
+    done_a_minute.value = doneAMinute(row)
   }
   take(first)
   const { conv_id } = first

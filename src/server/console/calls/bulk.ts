@@ -55,10 +55,11 @@ export const bulk_count: CallRow<'bulk_count'> = {
 
 export const bulk: CallRow<'bulk'> = {
   right: 'operate',
-  acts: (input, job) => ({
-    ...namedIn((input as { readonly filter?: unknown } | null)?.filter),
-    ...changedBy(job),
-  }),
+  acts(input, job) {
+    const { filter, action } = (input ?? {}) as { readonly filter?: unknown; action?: unknown }
+    const known = actions.find((one) => one === action)
+    return { ...namedIn(filter), ...(known && { action: known }), ...changedBy(job) }
+  },
   async run({ engine }, given) {
     const { work, obj_ids } = await workOf(engine, given)
     if (obj_ids !== undefined) return changeChosen(engine, work, obj_ids)
@@ -68,7 +69,11 @@ export const bulk: CallRow<'bulk'> = {
 
 export const bulk_resume: CallRow<'bulk_resume'> = {
   right: 'operate',
-  acts: (_, job) => ({ ...namedIn(job?.filter), ...changedBy(job) }),
+  acts: (_, job) => ({
+    ...namedIn(job?.filter),
+    ...(job && { action: job.action }),
+    ...changedBy(job),
+  }),
   async run({ engine }, given) {
     const id = textOf('id', inputOf(given, ['id']).id, id_chars_max)
     return inAboutASecond(engine, (options) => engine.tasks.resumeBulk(id, options))

@@ -5,6 +5,7 @@
  * Nothing that a call does or returns is unbounded.
  */
 import type { Drawings } from '../../../diagram/drawings.ts'
+import type { BulkAction } from '../../../engine/search/bulk-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import type { Overviews } from '../../../overview/overview.ts'
 import type { CallName, ConsoleCalls, Right } from '../messages.ts'
@@ -21,6 +22,8 @@ export interface Acted {
   readonly obj_id?: string
   /** Of a refused op; the server knows that of a fault, and otherwise it is `ok`. */
   readonly code?: string
+  /** What is done to many. */
+  readonly action?: BulkAction
   /** How many were changed. */
   readonly tasks?: number
 }
