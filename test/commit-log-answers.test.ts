@@ -99,6 +99,18 @@ async function cancelWaits(cluster: DatabaseCluster): Promise<number> {
   return waits.length
 }
 
+/** The processes of a server read its settings one after the other. */
+async function untilCommitsWait(cluster: DatabaseCluster): Promise<void> {
+  for (let waits = 0; waits === 0; ) {
+    let is_over = false
+    const commit = cluster.sql('UPDATE conveyor.owner SET epoch = epoch').finally(() => {
+      is_over = true
+    })
+    while (!is_over && waits === 0) waits = await cancelWaits(cluster)
+    await commit
+  }
+}
+
 async function assertFrames(cluster: DatabaseCluster, frames: readonly Buffer[]): Promise<void> {
   const found = await cluster.frames()
   assert.equal(found.length, frames.length)
@@ -193,6 +205,7 @@ test('appends without an answer', { skip: no_postgres ?? false }, async (t) => {
     const writer = writerTo(connectionTo(cluster.url, answer_ms_max), 0, { onAway })
     const frames = [await written(writer, changesNamed('before'))]
     await setStandbys('nobody')
+    await untilCommitsWait(cluster)
     let is_durable = false
     const writing = written(writer, changesNamed('waits')).then((frame) => {
       is_durable = true
@@ -220,6 +233,7 @@ test('appends without an answer', { skip: no_postgres ?? false }, async (t) => {
     const writer = writerTo(connectionTo(cluster.url), 0, { onAway })
     const frames = [await written(writer, changesNamed('before'))]
     await setStandbys('nobody')
+    await untilCommitsWait(cluster)
     const writing = written(writer, changesNamed('waits'))
     while ((await cancelWaits(cluster)) === 0) {}
     await untilTold(1)
