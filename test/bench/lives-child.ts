@@ -3,13 +3,16 @@
  * timer, and a callback that sends a randomly chosen waiting task to its end, which is kept. So the
  * number of waiting tasks stays the same.
  *
- * A slot includes the close of the file, and with it all deferred work.
+ * A slot includes the close of the file, and with it all deferred work. The CPU time of an op is that
+ * of this process, which makes the load too.
  */
-import Database from 'better-sqlite3'
 import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import { bytesOnDisk, cpuSeconds } from './resource-usage.ts'
+import { openDatabase } from './sqlite-package.ts'
 import { groupCommit } from './sqlite-table.ts'
+import { scrape, watch } from './watches.ts'
 import {
   assertOk,
   type BenchOp,
@@ -21,13 +24,21 @@ import {
   timer_s,
 } from './workload.ts'
 
-/** `off`: ours without the history of tasks and the feed of changes. */
-export type LivesSide = 'ours' | 'off' | 'sqlite'
+/**
+ * `off`: ours without the history of tasks and the feed of changes. `watched`: with these, lines of the
+ * log and scraped metrics.
+ */
+export type LivesSide = 'ours' | 'off' | 'watched' | 'sqlite'
 
 export interface LivesSlot {
   readonly lives_per_s: number
-  /** Of requests. */
+  /** Of requests, as the worst. */
   readonly p99_ms: number
+  readonly worst_ms: number
+  /** A life is two ops. */
+  readonly cpu_us_per_op: number
+  /** Of the closed file and all beside it, for each of its tasks, waiting or ended. */
+  readonly bytes_per_task: number
 }
 
 export type LivesCalls = typeof calls
@@ -39,13 +50,19 @@ interface LivesStore {
 }
 
 async function openOurs(side: LivesSide, path: string): Promise<LivesStore> {
-  const engine = await openEngine(path, { secret_key, limits: side === 'off' ? switched_off : {} })
+  const watches = side === 'watched' ? (['logs', 'metrics'] as const) : []
+  const limits = side === 'off' ? switched_off : {}
+  const engine = await openEngine(path, { secret_key, limits, ...watch(watches).options })
   await engine.putProcess(lives_definition)
+  const stopScrapes = scrape(engine, watches)
   return {
     async apply(ops) {
       assertOk(await engine.apply(ops))
     },
-    close: () => engine.close(),
+    close() {
+      stopScrapes()
+      return engine.close()
+    },
   }
 }
 
@@ -61,7 +78,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS tasks_by_node ON tasks (conv, node, id);`
 
 function openSqlite(path: string): LivesStore {
-  const db = new Database(path)
+  const db = openDatabase(path)
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'cache_size = -65536']) {
     db.pragma(pragma)
   }
@@ -97,7 +114,7 @@ const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesSt
 const fill_batch = 1_000
 
 const calls = {
-  /** Creates a file with waiting tasks, under the numbers from 0 on. */
+  /** Creates a file with waiting tasks, under the numbers from 0 on; returns its bytes a task. */
   async make({ side, path, tasks }: { side: LivesSide; path: string; tasks: number }) {
     const store = await openStore(side, path)
     for (let first = 0; first < tasks; first += fill_batch) {
@@ -105,6 +122,7 @@ const calls = {
       await store.apply(opsOf('create', first, count))
     }
     await store.close()
+    return await bytesPerTask(path, tasks)
   },
 
   async run(given: {
@@ -115,8 +133,10 @@ const calls = {
     readonly ops: number
     readonly callers: number
     readonly slot_s: number
+    /** The slot ends after so many lives if that is sooner. */
+    readonly lives_max?: number | undefined
   }): Promise<LivesSlot> {
-    const { side, path, tasks, ops, callers, slot_s } = given
+    const { side, path, tasks, ops, callers, slot_s, lives_max } = given
     const store = await openStore(side, path)
     const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
     let made = tasks
@@ -130,8 +150,9 @@ const calls = {
       waiting[at] = successor
       return picked
     }
-    const start_ms = performance.now()
-    const slot = await closedLoop({ callers, ops, warmup_s: 0, slot_s }, async () => {
+    const requests_max = lives_max === undefined ? undefined : (2 * lives_max) / ops
+    const load = { callers, ops, warmup_s: 0, slot_s, ...(requests_max && { requests_max }) }
+    const request = async (): Promise<void> => {
       const first = created.pop()
       if (first === undefined) {
         const next = made
@@ -142,14 +163,31 @@ const calls = {
         const picked = Array.from({ length: ops }, (_, n) => pick(first + n))
         await store.apply(picked.map((n) => opOf('modify', n, 'random')))
       }
+    }
+    globalThis.gc?.()
+    const before_s = cpuSeconds()
+    let [close_s, cpu_s] = [0, 0]
+    const slot = await closedLoop(load, request, async () => {
+      const end_ms = performance.now()
+      await store.close()
+      close_s = (performance.now() - end_ms) / 1_000
+      cpu_s = cpuSeconds() - before_s
     })
-    await store.close()
-    const seconds = (performance.now() - start_ms) / 1_000
-    return { lives_per_s: slot.whole.ops / 2 / seconds, p99_ms: slot.p99_ms }
+    const { whole, p99_ms, worst_ms } = slot
+    return {
+      ...{ lives_per_s: whole.ops / 2 / (whole.seconds + close_s), p99_ms, worst_ms },
+      cpu_us_per_op: (cpu_s * 1e6) / whole.ops,
+      bytes_per_task: await bytesPerTask(path, made),
+    }
   },
 }
 
 serveCalls(calls)
+
+async function bytesPerTask(path: string, tasks: number): Promise<number> {
+  const { file_bytes, beside_bytes } = await bytesOnDisk(path)
+  return (file_bytes + beside_bytes) / tasks
+}
 
 function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp[] {
   return Array.from({ length: count }, (_, n) => opOf(verb, first + n, 'random'))

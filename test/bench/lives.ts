@@ -1,14 +1,15 @@
 /**
  * The cells of whole lives (see lives-child.ts): sustained load on ours and on better-sqlite3 by hand,
  * alternately, each slot on a copy of the same file. They are what an embedding application gets, so
- * they are measured and reported first.
+ * they are measured and reported first. `minute` has long slots, for the worst request; `bytes` tells
+ * what a task takes on disk; `watched` what ours is without all that can be switched off.
  */
-import { type Child, startChild } from './child.ts'
+import { startChild } from './child.ts'
 import type { BenchFolder } from './folder.ts'
 import type { LivesCalls, LivesSide, LivesSlot } from './lives-child.ts'
+import { rotated } from './measure.ts'
 import { removeFiles } from './resource-usage.ts'
 import { type Summary, summaryOf } from './statistics.ts'
-import { type TargetLine, targetLine } from './targets.ts'
 
 export interface LivesLine {
   readonly kind: 'lives'
@@ -16,8 +17,17 @@ export interface LivesLine {
   readonly ours: LivesSummary
   readonly sqlite: LivesSummary
   /** Ours over SQLite's, within a repetition. */
-  readonly lives_per_s: Summary
-  readonly p99: Summary
+  readonly over: LivesSummary
+}
+
+export type LivesSummary = Readonly<Record<keyof LivesSlot, Summary>>
+
+/** Bytes on disk a task, of ours and SQLite: of waiting tasks as made, and after as many lives. */
+export interface BytesLine {
+  readonly kind: 'bytes'
+  readonly cell: string
+  readonly waiting: { readonly ours: number; readonly sqlite: number }
+  readonly lived: { readonly ours: number; readonly sqlite: number }
 }
 
 /** A cell with something that can be switched off, and without. */
@@ -33,26 +43,32 @@ export interface OnOffLine {
   readonly cpu?: Summary
 }
 
-interface LivesSummary {
-  readonly lives_per_s: Summary
-  readonly p99_ms: Summary
+interface LivesCell {
+  readonly part: 'lives' | 'minute' | 'watched'
+  readonly tasks: number
+  readonly ops: number
+  readonly callers: number
+  /** Of a minute there are few slots, and of what is compared with nothing else shorter ones. */
+  readonly slot_s: number
+  readonly reps: number
 }
 
-/** [waiting tasks, ops in a request, callers, target: lives a second over SQLite's] */
-const cells: readonly (readonly [number, number, number, number])[] = [
-  [20_000, 1, 1, 1],
-  [20_000, 1, 64, 1.2],
-  [20_000, 100, 1, 1.1],
-  [1_000_000, 1, 1, 1],
-  [1_000_000, 1, 64, 2],
-  [1_000_000, 100, 1, 1.1],
+const usual = { part: 'lives', slot_s: 10, reps: 5 } as const
+const watched = { part: 'watched', tasks: 20_000, slot_s: 5, reps: 5 } as const
+const cells: readonly LivesCell[] = [
+  { ...usual, tasks: 20_000, ops: 1, callers: 1 },
+  { ...usual, tasks: 20_000, ops: 1, callers: 64 },
+  { ...usual, tasks: 20_000, ops: 100, callers: 4 },
+  { ...usual, tasks: 1_000_000, ops: 1, callers: 64 },
+  { ...usual, tasks: 1_000_000, ops: 1, callers: 1 },
+  { part: 'minute', tasks: 20_000, ops: 1, callers: 64, slot_s: 60, reps: 3 },
+  { ...watched, ops: 1, callers: 1 },
+  { ...watched, ops: 1, callers: 64 },
+  { ...watched, ops: 100, callers: 4 },
 ]
 
-const livesName = ([tasks, ops, callers]: (typeof cells)[number]): string =>
-  `lives/${tasks}/${ops}x${callers}`
-
-/** Slots of one side for each repetition. */
-type Slots = Readonly<Record<LivesSide, LivesSlot[]>>
+const livesName = ({ part, tasks, ops, callers }: LivesCell): string =>
+  `${part}/${tasks}/${ops}x${callers}`
 
 interface LivesRun {
   readonly folder: BenchFolder
@@ -61,95 +77,126 @@ interface LivesRun {
   readonly slot_s: number | undefined
 }
 
+/** Slots of one side for each repetition. */
+type Slots = Readonly<Partial<Record<LivesSide, readonly LivesSlot[]>>>
+
 export async function* livesCells(run: LivesRun): AsyncGenerator<LivesLine> {
-  for await (const [cell, { ours, sqlite }] of measured(run, ['ours', 'sqlite'], 5)) {
+  const chosen = cells.filter(({ part }) => part !== 'watched')
+  for await (const [{ name }, slots] of measured(run, chosen, ['ours', 'sqlite'])) {
+    const { ours = [], sqlite = [] } = slots
     yield {
-      ...{ kind: 'lives', cell, ours: livesSummary(ours), sqlite: livesSummary(sqlite) },
-      lives_per_s: ratiosOf(ours, sqlite, 'lives_per_s'),
-      p99: ratiosOf(ours, sqlite, 'p99_ms'),
+      ...{ kind: 'lives', cell: name, ours: summary((of) => ours.map((slot) => slot[of])) },
+      sqlite: summary((of) => sqlite.map((slot) => slot[of])),
+      over: summary((of) => ratios(ours, sqlite, of)),
     }
   }
 }
 
-/** What the history of tasks and the feed of changes cost: with both and without, alternately. */
-export async function* livesOnAndOff(run: LivesRun): AsyncGenerator<OnOffLine> {
-  for await (const [cell, { ours, off }] of measured(run, ['ours', 'off'], 9)) {
-    const [on_per_s = 0, off_per_s = 0] = [ours, off].map(
-      (slots) => livesSummary(slots).lives_per_s.median,
-    )
-    const ratio = ratiosOf(ours, off, 'lives_per_s')
-    yield { kind: 'on-off', cell, on_per_s, off_per_s, ratio }
+/**
+ * What can be switched off, with it and without, alternately: the history of tasks and the feed of
+ * changes, and with these the log and scraped metrics; only the last with `together`.
+ */
+export async function* livesOnAndOff(run: LivesRun, together: boolean): AsyncGenerator<OnOffLine> {
+  const chosen = cells.filter(({ part }) => part === 'watched')
+  const sides = ['off', 'watched', ...(together ? [] : (['ours'] as const))] as const
+  for await (const [{ name }, slots] of measured(run, chosen, sides)) {
+    const { off = [], watched = [], ours = [] } = slots
+    if (!together) yield onOffLine(`${name} history and feed`, ours, off)
+    yield onOffLine(`${name} all but traces`, watched, off)
+  }
+}
+
+function onOffLine(cell: string, on: readonly LivesSlot[], off: readonly LivesSlot[]): OnOffLine {
+  const rateOf = (slots: readonly LivesSlot[]): number =>
+    summaryOf(slots.map(({ lives_per_s }) => lives_per_s)).median
+  return {
+    ...{ kind: 'on-off', cell, on_per_s: rateOf(on), off_per_s: rateOf(off) },
+    ratio: summaryOf(ratios(on, off, 'lives_per_s')),
+    cpu: summaryOf(ratios(on, off, 'cpu_us_per_op')),
   }
 }
 
 async function* measured(
-  { folder, isChosen, is_quick, slot_s = is_quick ? 0.1 : 10 }: LivesRun,
+  { folder, isChosen, is_quick, slot_s: given_s }: LivesRun,
+  of: readonly LivesCell[],
   sides: readonly LivesSide[],
-  reps_full: number,
-): AsyncGenerator<readonly [cell: string, Slots]> {
-  const reps = is_quick ? 1 : reps_full
-  const files = new Map<string, string>()
-  for (const cell of cells) {
-    if (!isChosen(livesName(cell))) continue
-    const [, ops, callers] = cell
-    const tasks = is_quick ? Math.ceil(cell[0] / 200) : cell[0]
-    const slots: Slots = { ours: [], off: [], sqlite: [] }
-    for (let rep = 0; rep < reps; rep++) {
-      for (const side of rep % 2 === 0 ? sides : sides.toReversed()) {
+): AsyncGenerator<readonly [cell: LivesCell & { readonly name: string }, Slots]> {
+  const files = new Map<string, Promise<string>>()
+  const fileOf = (side: LivesSide, tasks: number): Promise<string> => {
+    const key = `${side === 'sqlite' ? side : 'ours'} ${tasks}`
+    const file = files.get(key) ?? makeFile(folder, side, tasks).then(({ path }) => path)
+    files.set(key, file)
+    return file
+  }
+  for (const cell of of) {
+    const name = livesName(cell)
+    if (!isChosen(name)) continue
+    const { ops, callers } = cell
+    const tasks = is_quick ? Math.ceil(cell.tasks / 200) : cell.tasks
+    const slot_s = is_quick ? 0.1 : (given_s ?? cell.slot_s)
+    const slots = new Map(sides.map((side) => [side, [] as LivesSlot[]]))
+    for (let rep = 0; rep < (is_quick ? 1 : cell.reps); rep++) {
+      for (const [side, of_side] of rotated([...slots], rep)) {
+        const path = await folder.copy(await fileOf(side, tasks))
         const child = startChild<LivesCalls>(folder.script('lives-child'))
-        const path = await folder.copy(await fileOf(child, folder, files, side, tasks))
-        const slot = await child.call('run', { side, path, tasks, ops, callers, slot_s })
-        slots[side].push(slot)
+        of_side.push(await child.call('run', { side, path, tasks, ops, callers, slot_s }))
         await child.stop()
         await removeFiles(path)
       }
     }
-    yield [livesName(cell), slots]
+    yield [{ ...cell, name }, Object.fromEntries(slots)]
   }
 }
 
-/** Ours over the other side, within a repetition. */
-function ratiosOf(
+async function makeFile(
+  folder: BenchFolder,
+  side: LivesSide,
+  tasks: number,
+): Promise<{ path: string; bytes_per_task: number }> {
+  const path = folder.newPath()
+  const child = startChild<LivesCalls>(folder.script('lives-child'))
+  const bytes_per_task = await child.call('make', { side, path, tasks })
+  await child.stop()
+  return { path, bytes_per_task }
+}
+
+const bytes_tasks = 200_000
+
+/** Files that are made, and then live as many lives, so that half of their tasks have ended. */
+export async function* bytesCell(run: LivesRun): AsyncGenerator<BytesLine> {
+  const { folder, isChosen, is_quick } = run
+  const cell = `bytes/${bytes_tasks}`
+  if (!isChosen(cell)) return
+  const tasks = is_quick ? bytes_tasks / 200 : bytes_tasks
+  const of = async (side: LivesSide): Promise<readonly [waiting: number, lived: number]> => {
+    const { path, bytes_per_task } = await makeFile(folder, side, tasks)
+    const child = startChild<LivesCalls>(folder.script('lives-child'))
+    const load = { ops: 100, callers: 4, slot_s: Number.POSITIVE_INFINITY, lives_max: tasks }
+    const lived = await child.call('run', { side, path, tasks, ...load })
+    await child.stop()
+    await removeFiles(path)
+    return [bytes_per_task, lived.bytes_per_task]
+  }
+  const [ours, sqlite] = [await of('ours'), await of('sqlite')]
+  yield {
+    ...{ kind: 'bytes', cell, waiting: { ours: ours[0], sqlite: sqlite[0] } },
+    lived: { ours: ours[1], sqlite: sqlite[1] },
+  }
+}
+
+function summary(valuesOf: (of: keyof LivesSlot) => readonly number[]): LivesSummary {
+  const of = (name: keyof LivesSlot): Summary => summaryOf(valuesOf(name))
+  return {
+    ...{ lives_per_s: of('lives_per_s'), p99_ms: of('p99_ms'), worst_ms: of('worst_ms') },
+    ...{ cpu_us_per_op: of('cpu_us_per_op'), bytes_per_task: of('bytes_per_task') },
+  }
+}
+
+/** One side over the other, within each repetition. */
+function ratios(
   ours: readonly LivesSlot[],
   other: readonly LivesSlot[],
   of: keyof LivesSlot,
-): Summary {
-  return summaryOf(ours.map((slot, rep) => slot[of] / (other[rep]?.[of] ?? Number.NaN)))
-}
-
-async function fileOf(
-  child: Child<LivesCalls>,
-  folder: BenchFolder,
-  files: Map<string, string>,
-  side: LivesSide,
-  tasks: number,
-): Promise<string> {
-  const key = `${side} ${tasks}`
-  const path = files.get(key) ?? folder.newPath()
-  if (!files.has(key)) await child.call('make', { side, path, tasks })
-  files.set(key, path)
-  return path
-}
-
-function livesSummary(slots: readonly LivesSlot[]): LivesSummary {
-  const of = (name: keyof LivesSlot): Summary => summaryOf(slots.map((slot) => slot[name]))
-  return { lives_per_s: of('lives_per_s'), p99_ms: of('p99_ms') }
-}
-
-export function livesTargets(lines: readonly LivesLine[]): TargetLine[] {
-  return cells.flatMap((cell) => {
-    const [tasks, ops, callers, wanted] = cell
-    const line = lines.find(({ cell: name }) => name === livesName(cell))
-    if (line === undefined) return []
-    const what = `whole lives, ${tasks.toLocaleString('en-US')} waiting, ${ops} × ${callers}`
-    const rate = targetLine({
-      ...{ row: `${what}, over sqlite`, ours: 'ours', wanted, measured: line.lives_per_s },
-    })
-    if (callers === 1) return [rate]
-    const p99 = targetLine({
-      ...{ row: `${what}, p99 over sqlite’s`, ours: 'ours', wanted: 1, measured: line.p99 },
-      is_upper_bound: true,
-    })
-    return [rate, p99]
-  })
+): number[] {
+  return ours.map((slot, rep) => slot[of] / (other[rep]?.[of] ?? Number.NaN))
 }

@@ -9,12 +9,20 @@ import { type Cell, cellName, cells, type Scale, scales, server_rivals } from '.
 import { clusterText } from './cluster/report.ts'
 import { clusterRun } from './cluster/run.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
-import { livesCells, livesOnAndOff, livesTargets } from './lives.ts'
+import {
+  type BytesLine,
+  bytesCell,
+  type LivesLine,
+  livesCells,
+  livesOnAndOff,
+  type OnOffLine,
+} from './lives.ts'
 import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { type Available, measureAll } from './measure.ts'
 import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
 import {
+  bytesText,
   livesText,
   machineText,
   notesText,
@@ -24,8 +32,15 @@ import {
   templateText,
 } from './report.ts'
 import { findRivals } from './rival-packages.ts'
-import { buildSqlite } from './sqlite-build.ts'
-import { type TargetLine, targetLines } from './targets.ts'
+import { hasSqlite } from './sqlite-package.ts'
+import {
+  hasTarget,
+  livesTargets,
+  type PartLine,
+  partOf,
+  type TargetLine,
+  targetLines,
+} from './targets.ts'
 import { makeTemplates } from './templates.ts'
 import { watchedOnAndOff } from './watched.ts'
 
@@ -34,6 +49,8 @@ const json_to_stdout = '-'
 const help = `npm run bench -- [OPTION …]
 
 --quick        a smoke test of seconds, without rivals that need servers; its figures mean nothing
+--targets      only what has a target, in parts; with --rivals and --full also against servers and with
+               10^7 waiting tasks
 --full         also the cells with 10^7 waiting tasks
 --json [FILE]  writes JSON lines: the machine, one for each file made, cell and target; without FILE
                to stdout, and the tables to stderr
@@ -54,6 +71,25 @@ const help = `npm run bench -- [OPTION …]
 interface Output {
   readonly lines: object[]
   print(text: string): void
+  /** What was measured since the last call was this cell. */
+  spend(cell: string): void
+  parts(): PartLine[]
+}
+
+function newOutput(print: Output['print']): Output {
+  const seconds = new Map<string, number>()
+  let last_ms = performance.now()
+  return {
+    lines: [],
+    print,
+    spend(cell) {
+      const now_ms = performance.now()
+      const part = partOf(cell)
+      seconds.set(part, (seconds.get(part) ?? 0) + (now_ms - last_ms) / 1_000)
+      last_ms = now_ms
+    },
+    parts: () => [...seconds].map(([part, seconds]) => ({ kind: 'part', part, seconds })),
+  }
 }
 
 await main(process.argv.slice(2))
@@ -63,6 +99,7 @@ async function main(args: string[]): Promise<void> {
     args: withJsonValue(args),
     options: {
       quick: { type: 'boolean', default: false },
+      targets: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
       json: { type: 'string' },
       only: { type: 'string', multiple: true, default: [''] },
@@ -78,11 +115,12 @@ async function main(args: string[]): Promise<void> {
   if (values.help) return console.log(help)
   const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
-  const isChosen = (name: string): boolean => values.only.some((text) => name.includes(text))
+  const isChosen = (name: string): boolean =>
+    values.only.some((text) => name.includes(text)) && (!values.targets || hasTarget(name))
   const names = new Set(cells.map(cellName).filter(isChosen))
   const isRun = ({ file, kind }: Cell): boolean =>
     (file !== 'huge' || scale.most_tasks > 0) &&
-    (kind !== 'servers' || values.rivals || !values.quick)
+    (kind !== 'servers' || values.rivals || !(values.quick || values.targets))
   // A `half` cell needs the highest rate of its cell, so that one is measured too.
   const chosen = cells.filter(
     (cell) =>
@@ -90,7 +128,7 @@ async function main(args: string[]): Promise<void> {
       [cell, { ...cell, kind: 'half' } as const].some((one) => names.has(cellName(one))),
   )
   const stream = values.json === json_to_stdout ? process.stderr : process.stdout
-  const out: Output = { lines: [], print: (text) => void stream.write(`${text}\n`) }
+  const out = newOutput((text) => void stream.write(`${text}\n`))
 
   const folder = await createBenchFolder()
   const removeAndExit = (): void => {
@@ -105,7 +143,7 @@ async function main(args: string[]): Promise<void> {
     const slot_s = values.slot === undefined ? undefined : Number(values.slot)
     const run = { folder, isChosen, is_quick: values.quick, slot_s }
     if (values['on-off']) {
-      await printAll(livesOnAndOff(run), onOffText, out)
+      await printAll(livesOnAndOff(run, false), onOffText, out)
       await printAll(processesOnAndOff(run), onOffText, out)
       await printAll(watchedOnAndOff({ ...run, scale }), onOffText, out)
       writeLines(out, values.json)
@@ -119,10 +157,16 @@ async function main(args: string[]): Promise<void> {
     }
     out.print(notesText(machine, scale))
     const available = findAvailable(chosen, values.rivals, out)
-    const lives = available.has_sqlite ? await printAll(livesCells(run), livesText, out) : []
+    const lives: (LivesLine | BytesLine | OnOffLine)[] = []
+    if (available.has_sqlite) {
+      lives.push(...(await printAll(livesCells(run), livesText, out)))
+      lives.push(...(await printAll(bytesCell(run), bytesText, out)))
+    }
+    if (values.targets) lives.push(...(await printAll(livesOnAndOff(run, true), onOffText, out)))
     const measured = await measure(folder, scale, chosen, available, values.profile, out)
     printCells(measured, livesTargets(lives), machine, scale, out)
     await printAll(processCells(run), processText, out)
+    if (values.targets) for (const line of out.parts()) out.lines.push(line)
   } finally {
     await folder.remove()
   }
@@ -137,7 +181,7 @@ function writeLines({ lines }: Output, to: string | undefined): void {
 
 /** The rivals that can run here; prints each that is left out. */
 function findAvailable(chosen: readonly Cell[], install: boolean, out: Output): Available {
-  const has_sqlite = buildSqlite(out.print)
+  const has_sqlite = hasSqlite(out.print)
   if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
     return { servers: [], has_sqlite }
   }
@@ -165,6 +209,7 @@ async function measure(
     const run = { folder, scale, clients, templates, engine_flags, print: out.print }
     for await (const group of measureAll(run, chosen, available)) {
       lines.push(...group.map(cellLine))
+      out.spend(lines.at(-1)?.name ?? '')
     }
   } finally {
     await clients.stop()
@@ -186,7 +231,7 @@ function printCells(
   if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
 }
 
-async function printAll<T extends object>(
+async function printAll<T extends { readonly kind: string; readonly cell?: string }>(
   lines: AsyncIterable<T>,
   text: (line: T) => string,
   out: Output,
@@ -194,6 +239,7 @@ async function printAll<T extends object>(
   const printed: T[] = []
   for await (const line of lines) {
     printed.push(line)
+    out.spend(line.cell ?? '')
     out.lines.push(line)
     out.print(text(line))
   }

@@ -15,12 +15,14 @@ import {
 } from './cluster/line.ts'
 import type { NodesLine } from './cluster/nodes.ts'
 import { clusterText } from './cluster/report.ts'
-import type { LivesLine, OnOffLine } from './lives.ts'
+import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
-import { cluster_targets, type TargetLine } from './targets.ts'
+import { cluster_targets, optionsOf, type PartLine, partOf, type TargetLine } from './targets.ts'
 
 type Line =
   | LivesLine
+  | BytesLine
+  | PartLine
   | OnOffLine
   | CellLine
   | TargetLine
@@ -39,6 +41,7 @@ const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
 text = withTable(text, 'targets', 'target', targetTable)
 text = withTable(text, 'lives', 'lives', livesTable)
+text = withTable(text, 'bytes', 'bytes', bytesTable)
 text = withTable(text, 'on-off', 'on-off', onOffTable)
 text = withTable(text, 'cells', 'cell', cellTable)
 text = withTable(text, 'processes', 'process', processTable)
@@ -76,16 +79,20 @@ function withTable<K extends Line['kind']>(
 }
 
 function targetTable(targets: readonly TargetLine[]): string {
+  const seconds = new Map(linesOfKind('part').map((line) => [line.part, line.seconds]))
   const rows = [...groupedBy(targets, ({ row }) => row)].map(([row, of_row]) => {
-    const [{ wanted, is_upper_bound, unit }] = of_row as [TargetLine]
-    const of = (ours: SideName): string => {
-      const line = of_row.find((line) => line.ours === ours)
-      return line === undefined ? '–' : measuredText(line)
-    }
-    const want = is_upper_bound ? `≤ ${wanted.toFixed(1)} ${unit}` : String(wanted)
-    return [row, want, of('ours'), of('client'), of('embedded')]
+    const [{ cell, wanted, is_upper_bound, unit }] = of_row as [TargetLine]
+    const measured = of_row.map((line) => {
+      const value = measuredText(line)
+      return line.ours === 'ours' ? value : `${line.ours} ${value}`
+    })
+    const part = partOf(cell)
+    const minutes = seconds.get(part)
+    const want = is_upper_bound ? `≤ ${wanted.toFixed(1)} ${unit}`.trim() : String(wanted)
+    const time = minutes === undefined ? '–' : String(Math.ceil(minutes / 60))
+    return [row, want, measured.join(', '), `\`${optionsOf(part)}\``, time]
   })
-  return table(['row', 'wanted', 'ours', 'client', 'embedded'], rows, 1)
+  return table(['row', 'wanted', 'measured', 'repeat with', 'min'], rows, 1)
 }
 
 function measuredText({ measured, unit, is_met }: TargetLine): string {
@@ -98,17 +105,29 @@ function measuredText({ measured, unit, is_met }: TargetLine): string {
 }
 
 function livesTable(lives: readonly LivesLine[]): string {
-  const rows = lives.map(({ cell, ours, sqlite, lives_per_s }) => {
-    const [, waiting, point = ''] = cell.split('/')
+  const rows = lives.map(({ cell, ours, sqlite, over }) => {
+    const both = (of: keyof LivesSummary, text: (value: number) => string): string =>
+      `${text(ours[of].median)} / ${text(sqlite[of].median)}`
     return [
-      ...[whole(Number(waiting)), point.replace('x', ' × ')],
-      ...[whole(ours.lives_per_s.median), whole(sqlite.lives_per_s.median)],
-      lives_per_s.median.toFixed(2),
-      ...[ours.p99_ms.median.toPrecision(3), sqlite.p99_ms.median.toPrecision(3)],
+      cell.replace('lives/', ''),
+      ...[both('lives_per_s', whole), over.lives_per_s.median.toFixed(2)],
+      ...[both('cpu_us_per_op', (value) => value.toFixed(1)), both('p99_ms', threeDigits)],
+      both('worst_ms', threeDigits),
     ]
   })
-  const heads = ['waiting', 'ops × callers', 'ours', 'sqlite', 'over it', 'p99 ms', 'sqlite p99 ms']
-  return table(heads, rows, 2)
+  const heads = ['cell', 'lives/s', 'over it', 'CPU µs an op', 'p99 ms', 'worst ms']
+  return table(heads, rows, 1)
+}
+
+const threeDigits = (value: number): string => value.toPrecision(3)
+
+function bytesTable(lines: readonly BytesLine[]): string {
+  const rows = lines.flatMap(({ waiting, lived }) =>
+    [['all wait', waiting] as const, ['half ended', lived] as const].map(([of, both]) => [
+      ...[of, whole(both.ours), whole(both.sqlite), (both.ours / both.sqlite).toFixed(2)],
+    ]),
+  )
+  return table(['tasks', 'ours', 'sqlite', 'over it'], rows, 1)
 }
 
 function onOffTable(cells: readonly OnOffLine[]): string {

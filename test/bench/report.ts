@@ -5,7 +5,7 @@
 
 import type { CellLine, SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
-import type { LivesLine, OnOffLine } from './lives.ts'
+import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { Summary } from './statistics.ts'
 import type { TargetLine } from './targets.ts'
@@ -34,8 +34,8 @@ export function notesText({ cores }: Machine, scale: Scale): string {
 }
 
 const notes = [
-  'Whole lives: create, wait with a timer, callback, kept end; a slot is 10 s and the close of the' +
-    ' file; sqlite has indexes by live ref, due time and node.',
+  'Whole lives: create, wait with a timer, callback, kept end; a slot is 10 s (a minute in minute/) and the' +
+    ' close of the file; CPU includes the load; sqlite has indexes by live ref, due time and node.',
   'Floor of in-process: LMDB by hand, the same puts, one batch for all callers, no checks.',
   'Floor of http: bare node:http that hashes, parses and answers, no store.',
   'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store; the' +
@@ -68,13 +68,22 @@ export function onOffText({ cell, on_per_s, off_per_s, ratio, cpu }: OnOffLine):
   )
 }
 
-export function livesText({ cell, ours, sqlite, lives_per_s, p99 }: LivesLine): string {
+export function livesText({ cell, ours, sqlite, over }: LivesLine): string {
+  const of = (side: LivesSummary): string =>
+    `${number(side.lives_per_s.median)}/s, p99 ${ms(side.p99_ms.median)} ms, worst` +
+    ` ${ms(side.worst_ms.max)} ms, CPU ${side.cpu_us_per_op.median.toFixed(1)} us an op`
   return (
-    `${cell}: ${number(ours.lives_per_s.median)} lives a second, sqlite` +
-    ` ${number(sqlite.lives_per_s.median)}, over it ${lives_per_s.median.toFixed(2)}` +
-    ` (${spread(lives_per_s, (value) => value.toFixed(2))}); p99 ${ms(ours.p99_ms.median)} and` +
-    ` ${ms(sqlite.p99_ms.median)} ms, over it ${p99.median.toFixed(2)}`
+    `${cell}: lives ${of(ours)}; sqlite ${of(sqlite)}; over it` +
+    ` ${two(over.lives_per_s.median)} (${spread(over.lives_per_s, two)}), p99` +
+    ` ${two(over.p99_ms.median)}, worst ${two(over.worst_ms.median)}, CPU` +
+    ` ${two(over.cpu_us_per_op.median)}`
   )
+}
+
+export function bytesText({ cell, waiting, lived }: BytesLine): string {
+  const of = ({ ours, sqlite }: BytesLine['lived']): string =>
+    `${number(ours)} bytes a task, sqlite ${number(sqlite)}, over it ${two(ours / sqlite)}`
+  return `${cell}: all wait: ${of(waiting)}; half ended: ${of(lived)}`
 }
 
 const cell_heads = ['file', 'refs', 'transport', 'verb', 'ops', 'callers']

@@ -10,18 +10,23 @@ import type { Footprint } from './statistics.ts'
 export async function footprintOf(path: string, tasks: number): Promise<Footprint> {
   globalThis.gc?.()
   const { rss, heapUsed } = process.memoryUsage()
-  let beside_bytes = 0
-  for (const file of await filesOf(path)) {
-    if (file !== path && !file.endsWith('-lock')) beside_bytes += (await stat(file)).size
-  }
   return {
     rss_bytes: rss,
     anonymous_bytes: anonymousBytes(),
     heap_bytes: heapUsed,
-    file_bytes: (await stat(path)).size,
-    beside_bytes,
+    ...(await bytesOnDisk(path)),
     tasks,
   }
+}
+
+export async function bytesOnDisk(
+  path: string,
+): Promise<Pick<Footprint, 'file_bytes' | 'beside_bytes'>> {
+  let beside_bytes = 0
+  for (const file of await filesOf(path)) {
+    if (file !== path && !file.endsWith('-lock')) beside_bytes += (await stat(file)).size
+  }
+  return { file_bytes: (await stat(path)).size, beside_bytes }
 }
 
 /** The data file and all files whose names start with its name. */

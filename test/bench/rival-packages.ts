@@ -79,7 +79,7 @@ export function rivalPackages(name: RivalName): RivalPackages {
 }
 
 /** The folder that a rival's packages are resolved from. */
-export function packagesOf(name: RivalName): string {
+export function packagesOf(name: string): string {
   return join(rivalsFolder(), name)
 }
 
@@ -106,7 +106,10 @@ function rivalsFolder(): string {
   return folder
 }
 
-function hasPackages({ name, packages }: RivalPackages): boolean {
+/** The packages of a folder, by its name. */
+type Packages = Pick<RivalPackages, 'packages'> & { readonly name: string }
+
+function hasPackages({ name, packages }: Packages): boolean {
   const modules = join(packagesOf(name), 'node_modules')
   return Object.entries(packages).every(([of, wanted]) => {
     const manifest = join(modules, of, 'package.json')
@@ -114,7 +117,7 @@ function hasPackages({ name, packages }: RivalPackages): boolean {
   })
 }
 
-function installPackages(kind: RivalPackages, print: (text: string) => void): void {
+export function installPackages(kind: Packages, print: (text: string) => void): void {
   if (hasPackages(kind)) return
   const folder = packagesOf(kind.name)
   print(`installing ${Object.keys(kind.packages).join(' and ')} into ${folder}`)
@@ -135,7 +138,7 @@ function installBackend(server: BackendName, print: (text: string) => void): voi
   runQuietly('apt-get', install, '/')
 }
 
-function runQuietly(program: string, args: readonly string[], cwd: string): void {
+export function runQuietly(program: string, args: readonly string[], cwd: string): void {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   execFileSync(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
 }

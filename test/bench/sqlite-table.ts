@@ -2,8 +2,8 @@
  * Tasks in one SQLite table, by hand. A create refuses a ref that exists; a modify finds its task by
  * ref, merges the top level of the data, and moves the task between two nodes.
  */
-import Database from 'better-sqlite3'
 import type { SqliteName } from './cells.ts'
+import { openDatabase } from './sqlite-package.ts'
 import { type BenchOp, conv_id } from './workload.ts'
 
 export interface Table {
@@ -43,7 +43,7 @@ interface Row {
 
 export function openTable(path: string, form: SqliteName): Table {
   const { pragmas, schema } = forms[form]
-  const db = new Database(path)
+  const db = openDatabase(path)
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   for (const pragma of pragmas) db.pragma(pragma)

@@ -2,15 +2,15 @@
  * The measurements of a slot and the summary of several slots, as pure functions.
  */
 
-/** What one side did in one slot. */
+/** What one side did in one slot; latencies are of each request that counts. */
 export interface Slot {
   readonly requests: number
   readonly ops: number
   readonly seconds: number
   readonly ops_per_s: number
-  /** Latency of requests. */
   readonly p50_ms: number
   readonly p99_ms: number
+  readonly worst_ms: number
   /** Including the warm-up: from the first request to the last answer. */
   readonly whole: { readonly ops: number; readonly seconds: number }
 }
@@ -42,23 +42,23 @@ export interface Summary {
   readonly max: number
 }
 
-/** `latencies_ms`: of each request that counts; sorted in place. */
 export function slotOf(
-  latencies_ms: number[],
+  latencies_ms: readonly number[],
   ops_each: number,
   seconds: number,
   whole: Slot['whole'],
 ): Slot {
-  latencies_ms.sort((a, b) => a - b)
-  const requests = latencies_ms.length
+  const sorted_ms = Float64Array.from(latencies_ms).sort()
+  const requests = sorted_ms.length
   const ops = requests * ops_each
   return {
     requests,
     ops,
     seconds,
     ops_per_s: ops / seconds,
-    p50_ms: quantile(latencies_ms, 0.5),
-    p99_ms: quantile(latencies_ms, 0.99),
+    p50_ms: quantile(sorted_ms, 0.5),
+    p99_ms: quantile(sorted_ms, 0.99),
+    worst_ms: quantile(sorted_ms, 1),
     whole,
   }
 }
@@ -69,7 +69,7 @@ export function summaryOf(values: readonly number[]): Summary {
 }
 
 /** The value that `share` of the sorted values do not exceed; the median may be a mean of two. */
-function quantile(sorted: readonly number[], share: number): number {
+function quantile(sorted: ArrayLike<number>, share: number): number {
   if (sorted.length === 0) return Number.NaN
   const at = share * (sorted.length - 1)
   if (share !== 0.5) return sorted[Math.ceil(at)] as number

@@ -3,16 +3,19 @@
  * missed row is reported like the others.
  */
 
-import { type CellLine, isOurs, type SideLine } from './cell-line.ts'
-import type { Scale, SideName } from './cells.ts'
+import type { CellLine } from './cell-line.ts'
+import type { Scale, SideName, WriteVerb } from './cells.ts'
 import type { ClusterSide } from './cluster/line.ts'
-import type { Summary } from './statistics.ts'
+import type { BytesLine, LivesLine, OnOffLine } from './lives.ts'
+import { type Summary, summaryOf } from './statistics.ts'
 
 export type Unit = '' | 'ms' | 'MB'
 
 export interface TargetLine {
   readonly kind: 'target'
   readonly row: string
+  /** The cell that it was measured by. */
+  readonly cell: string
   readonly ours: SideName
   readonly wanted: number
   readonly is_upper_bound: boolean
@@ -21,42 +24,44 @@ export interface TargetLine {
   readonly is_met: boolean
 }
 
+/** How long a part of the targets took, with all that it makes. */
+export interface PartLine {
+  readonly kind: 'part'
+  readonly part: string
+  readonly seconds: number
+}
+
+/** [cell, what it is, which of its figures, target of ours over SQLite's: at most for latencies] */
+const lives: readonly (readonly [string, string, 'lives_per_s' | 'p99_ms' | 'worst_ms', number])[] =
+  [
+    ['lives/20000/1x1', '20,000 waiting, 1 caller', 'lives_per_s', 1.2],
+    ['lives/20000/1x64', '20,000 waiting, 64 callers', 'lives_per_s', 1.5],
+    ['lives/20000/100x4', '20,000 waiting, 4 callers of 100', 'lives_per_s', 1.5],
+    ['lives/1000000/1x64', '1,000,000 waiting, 64 callers', 'lives_per_s', 3],
+    ['lives/20000/1x64', '20,000 waiting, 64 callers, p99', 'p99_ms', 1],
+    ['lives/1000000/1x64', '1,000,000 waiting, 64 callers, p99', 'p99_ms', 1],
+    ['minute/20000/1x64', 'a minute of 64 callers, p99', 'p99_ms', 1],
+    ['minute/20000/1x64', 'a minute of 64 callers, the worst request', 'worst_ms', 1],
+  ]
+
+/** Bytes on disk a task, at most over SQLite's. */
+const bytes_max = 1.2
+
+/** Lives a second with history, feed, logs and metrics, at least over those without. */
+const watched_min = 0.9
+
 /** [row, cell, the other side, target of ours over it in ops a second] */
 const ratios: readonly (readonly [string, string, SideName, number])[] = [
-  ...(['sqlite', 'sqlite-nodes'] as const).flatMap(
-    (against) =>
-      [
-        ['one caller, create', 'empty/in-process/create/1x1', against, 1],
-        ['one caller, modify', 'empty/in-process/modify/1x1', against, 1],
-        ['64 callers, create', 'empty/in-process/create/1x64', against, 1.3],
-        ['64 callers, modify', 'empty/in-process/modify/1x64', against, 1],
-        ['batches of 100, create', 'empty/in-process/create/100x1', against, 1.5],
-        ['batches of 100, modify', 'empty/in-process/modify/100x1', against, 1],
-      ] as const,
-  ),
-  ...(['sqlite', 'sqlite-tuned'] as const).flatMap((against) =>
-    ['create', 'modify'].flatMap((verb) =>
-      ['1x1', '1x64', '100x1'].map(
-        (point) =>
-          [
-            `large file, random refs, ${point}, ${verb}`,
-            `large/in-process/${verb}/${point}`,
-            against,
-            2,
-          ] as const,
-      ),
-    ),
-  ),
-  ['read by ref, decoded', 'empty/in-process/read/1x1', 'sqlite', 2],
-  ['read by ref, decoded, large file', 'large/in-process/read/1x1', 'sqlite', 2],
-  ['HTTP, one op, 64 connections, create', 'empty/http/create/1x64', 'floor', 0.5],
-  ['HTTP, one op, 64 connections, modify', 'empty/http/modify/1x64', 'floor', 0.5],
-  ['HTTP, 100 ops, one connection, create', 'empty/http/create/100x1', 'floor', 0.2],
-  ['HTTP, 100 ops, 64 connections, create', 'empty/http/create/100x64', 'floor', 0.2],
-  ['gRPC unary, create', 'empty/grpc/create/1x64', 'floor', 0.7],
-  ['gRPC unary, modify', 'empty/grpc/modify/1x64', 'floor', 0.7],
-  ['gRPC stream, one op a message, create', 'empty/grpc-stream/create/1x64', 'floor', 0.55],
-  ['gRPC stream, one op a message, modify', 'empty/grpc-stream/modify/1x64', 'floor', 0.55],
+  ['read by ref, decoded', 'empty/in-process/read/1x1', 'sqlite', 1.5],
+  ['read by ref, decoded, large file', 'large/in-process/read/1x1', 'sqlite', 1.5],
+  ['HTTP, one op, 64 connections, create', 'empty/http/create/1x64', 'floor', 0.7],
+  ['HTTP, one op, 64 connections, modify', 'empty/http/modify/1x64', 'floor', 0.65],
+  ['HTTP, 100 ops, one connection, create', 'empty/http/create/100x1', 'floor', 0.3],
+  ['HTTP, 100 ops, 64 connections, create', 'empty/http/create/100x64', 'floor', 0.3],
+  ['gRPC unary, create', 'empty/grpc/create/1x64', 'floor', 0.85],
+  ['gRPC unary, modify', 'empty/grpc/modify/1x64', 'floor', 0.85],
+  ['gRPC stream, one op a message, create', 'empty/grpc-stream/create/1x64', 'floor', 0.85],
+  ['gRPC stream, one op a message, modify', 'empty/grpc-stream/modify/1x64', 'floor', 0.85],
   ['HTTP, one op, 64 callers, create', 'empty/http/create/1x64/servers', 'bullmq', 1.5],
   ['HTTP, one op, 64 callers, modify', 'empty/http/modify/1x64/servers', 'bullmq', 1.5],
   ['HTTP or embedded, 64 callers, create', 'empty/http/create/1x64/servers', 'dbos', 15],
@@ -70,20 +75,23 @@ const ratios: readonly (readonly [string, string, SideName, number])[] = [
           `ten times the large file, ${point}, ${verb}`,
           `huge/in-process/${verb}/${point}`,
           'tenth',
-          0.7,
+          0.9,
         ] as const,
     ),
   ),
 ]
+
+const half_verbs = ['create', 'modify'] as const
+const halfName = (verb: WriteVerb): string => `empty/http/${verb}/1x64/half`
 
 /** Of ours with its commit log in PostgreSQL, by the other side. */
 export const cluster_targets: Readonly<Partial<Record<ClusterSide, number>>> = {
   ...{ dbos: 15, 'pg-boss': 5, 'graphile-worker': 3, file: 0.6 },
 }
 
-/** The growth of the heap from none to 10^7 waiting tasks; applied to smaller files too. */
+/** The growth of the heap from some tasks to 10^7 waiting ones; applied to smaller files too. */
 const heap_mb_max = 150
-const heap_cell = 'in-process/create/1x64'
+const heap_cell = 'in-process/read/1x1'
 
 export function targetLines(
   lines: readonly CellLine[],
@@ -95,7 +103,7 @@ export function targetLines(
     (by_name.get(cell)?.ratios ?? [])
       .filter((ratio) => ratio.against === against && isCompared(ratio.ours, against))
       .map(({ ours, ops_per_s }) =>
-        targetLine({ row: `${row}, over ${against}`, ours, wanted, measured: ops_per_s }),
+        targetLine({ row: `${row}, over ${against}`, cell, ours, wanted, measured: ops_per_s }),
       ),
   )
   return [...of_ratios, ...p99Lines(by_name, sync_ms), ...heapLines(by_name, scale)]
@@ -107,44 +115,82 @@ function isCompared(ours: SideName, against: SideName): boolean {
 }
 
 /** A target is a lower bound unless `is_upper_bound`. */
-type Given = Pick<TargetLine, 'row' | 'ours' | 'wanted' | 'measured'> &
-  Partial<Pick<TargetLine, 'is_upper_bound' | 'unit'>>
+type Given = Pick<TargetLine, 'row' | 'cell' | 'wanted' | 'measured'> &
+  Partial<Pick<TargetLine, 'ours' | 'is_upper_bound' | 'unit'>>
 
 export function targetLine(given: Given): TargetLine {
-  const { row, ours, wanted, is_upper_bound = false, unit = '', measured } = given
+  const { row, cell, ours = 'ours', wanted, is_upper_bound = false, unit = '', measured } = given
   const is_met = is_upper_bound ? measured.median <= wanted : measured.median >= wanted
-  return { kind: 'target', row, ours, wanted, is_upper_bound, unit, measured, is_met }
+  return { kind: 'target', row, cell, ours, wanted, is_upper_bound, unit, measured, is_met }
 }
 
 function p99Lines(by_name: ReadonlyMap<string, CellLine>, sync_ms: number): TargetLine[] {
   const wanted = 5 * sync_ms + 2
-  return ['create', 'modify'].flatMap((verb) => {
+  return half_verbs.flatMap((verb) => {
+    const cell = halfName(verb)
     const row = `p99 at half of the highest rate, HTTP, one op, ${verb}`
-    const sides = by_name.get(`empty/http/${verb}/1x64/half`)?.sides ?? {}
-    return oursOf(sides).map(([ours, { p99_ms }]) =>
-      targetLine({ row, ours, wanted, measured: p99_ms, is_upper_bound: true, unit: 'ms' }),
-    )
+    const { ours } = by_name.get(cell)?.sides ?? {}
+    const bound = { wanted, is_upper_bound: true, unit: 'ms' } as const
+    return ours === undefined ? [] : [targetLine({ row, cell, measured: ours.p99_ms, ...bound })]
   })
 }
 
 function heapLines(by_name: ReadonlyMap<string, CellLine>, scale: Scale): TargetLine[] {
-  const empty = by_name.get(`empty/${heap_cell}`)?.sides ?? {}
-  const files = [
-    ['large', scale.many_tasks],
-    ['huge', scale.most_tasks],
-  ] as const
-  return files.flatMap(([file, tasks]) => {
-    const full = by_name.get(`${file}/${heap_cell}`)?.sides ?? {}
-    const [low, high] = [empty.ours?.heap_bytes, full.ours?.heap_bytes]
-    if (low === undefined || high === undefined) return []
-    const over = (high - low) / 1e6
-    const row = `heap with ${tasks.toLocaleString('en-US')} waiting tasks, over empty`
-    const measured = { median: over, min: over, max: over }
-    const bound = { wanted: heap_mb_max, is_upper_bound: true, unit: 'MB' } as const
-    return [targetLine({ row, ours: 'ours', measured, ...bound })]
-  })
+  const [few, many] = ['empty', 'large'].map(
+    (file) => by_name.get(`${file}/${heap_cell}`)?.sides.ours?.heap_bytes,
+  )
+  if (few === undefined || many === undefined) return []
+  const row = `heap with ${scale.many_tasks.toLocaleString('en-US')} waiting tasks, over few`
+  const bound = { wanted: heap_mb_max, is_upper_bound: true, unit: 'MB' } as const
+  const measured = summaryOf([(many - few) / 1e6])
+  return [targetLine({ row, cell: `large/${heap_cell}`, measured, ...bound })]
 }
 
-function oursOf(sides: CellLine['sides']): (readonly [SideName, SideLine])[] {
-  return (Object.entries(sides) as [SideName, SideLine][]).filter(([name]) => isOurs(name))
+export function livesTargets(lines: readonly (LivesLine | BytesLine | OnOffLine)[]): TargetLine[] {
+  const of_lives = lives.flatMap(([cell, what, of, wanted]) =>
+    lines.flatMap((line) => {
+      if (line.kind !== 'lives' || line.cell !== cell) return []
+      const row = `whole lives, ${what}, over sqlite`
+      const is_upper_bound = of !== 'lives_per_s'
+      return [targetLine({ row, cell, wanted, is_upper_bound, measured: line.over[of] })]
+    }),
+  )
+  return [...of_lives, ...lines.flatMap(otherLivesTargets)]
+}
+
+function otherLivesTargets(line: LivesLine | BytesLine | OnOffLine): TargetLine[] {
+  if (line.kind === 'bytes') {
+    return (['waiting', 'lived'] as const).map((of) => {
+      const { ours, sqlite } = line[of]
+      const row = `bytes a task, ${of === 'waiting' ? 'all wait' : 'half ended'}, over sqlite`
+      const measured = summaryOf([ours / sqlite])
+      return targetLine({ row, cell: line.cell, wanted: bytes_max, is_upper_bound: true, measured })
+    })
+  }
+  if (line.kind !== 'on-off' || !line.cell.startsWith('watched/')) return []
+  const row = `history, feed, logs and metrics, over none: ${line.cell}`
+  return [targetLine({ row, cell: line.cell, wanted: watched_min, measured: line.ratio })]
+}
+
+/**
+ * The parts of a run of the targets, each some minutes long: `--only` with its name measures it alone.
+ */
+const parts = ['lives/20000', 'lives/1000000', 'minute', 'bytes', 'watched', 'read', 'http', 'grpc']
+const other_parts = ['servers', 'huge']
+
+/** The part that a cell belongs to. */
+export function partOf(cell: string): string {
+  return [...other_parts, ...parts].find((part) => cell.includes(part)) ?? cell
+}
+
+/** The options of a run of the targets that measure a part alone. */
+export function optionsOf(part: string): string {
+  const more = part === 'huge' ? '--full ' : part === 'servers' ? '--rivals ' : ''
+  return `${more}--only ${part}`
+}
+
+/** Whether a run of the targets needs this cell. */
+export function hasTarget(cell: string): boolean {
+  const of_cells = [...ratios.map(([, of]) => of), ...half_verbs.map(halfName)]
+  return [...of_cells, ...lives.map(([of]) => of)].includes(cell) || /^(bytes|watched)/.test(cell)
 }
