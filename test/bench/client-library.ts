@@ -6,6 +6,8 @@ import { type Client, connect } from '../../src/client.ts'
 import type { Refs, Verb } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import { type LivesLoad, lifeOrder, livesLoop } from './life-order.ts'
+import type { Endpoint } from './load-clients.ts'
 import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 import { conv_id, dataOf, opSource, refOf, user } from './workload.ts'
@@ -20,6 +22,8 @@ interface LibraryLoad extends Span {
   readonly tasks: number
   readonly refs: Refs
 }
+
+type LibraryLives = LivesLoad & Endpoint & { readonly tasks: number }
 
 let current: { readonly port: number; readonly client: Client } | undefined
 
@@ -40,6 +44,16 @@ const calls = {
     return await closedLoop({ callers, ops: 1, ...span }, async () => {
       const n = source.take(verb, 1)[0] as number
       const input = { conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
+      const { proc } = await client[verb](input)
+      if (proc !== 'ok') throw new Error(`${verb}: ${proc}`)
+    })
+  },
+
+  /** Whole lives, at a server with so many waiting tasks, one slot for each. */
+  async lives({ port, secret, tasks, ...load }: LibraryLives): Promise<Slot> {
+    const client = await clientOf({ port, secret })
+    return livesLoop(lifeOrder(tasks), load, async (verb, n) => {
+      const input = { conv_id, ref: refOf(n, 'random'), data: dataOf(verb, n) }
       const { proc } = await client[verb](input)
       if (proc !== 'ok') throw new Error(`${verb}: ${proc}`)
     })

@@ -9,6 +9,7 @@
 import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
+import { fraction } from './life-order.ts'
 import { bytesOnDisk, cpuSeconds } from './resource-usage.ts'
 import { openDatabase } from './sqlite-package.ts'
 import { groupCommit } from './sqlite-table.ts'
@@ -191,11 +192,4 @@ async function bytesPerTask(path: string, tasks: number): Promise<number> {
 
 function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp[] {
   return Array.from({ length: count }, (_, n) => opOf(verb, first + n, 'random'))
-}
-
-/** Pseudo-random in [0, 1) by `n`, so that both sides pick the same tasks. */
-function fraction(n: number): number {
-  let h = Math.imul(n + 1, 0x9e3779b1)
-  h = Math.imul(h ^ (h >>> 15), 0x85ebca6b)
-  return ((h ^ (h >>> 13)) >>> 0) / 2 ** 32
 }

@@ -32,6 +32,12 @@ import {
   templateText,
 } from './report.ts'
 import { findRivals } from './rival-packages.ts'
+import {
+  server_lives_cell,
+  serverLivesCells,
+  serverLivesTargets,
+  serverLivesText,
+} from './server-lives.ts'
 import { hasSqlite } from './sqlite-package.ts'
 import {
   hasTarget,
@@ -118,9 +124,9 @@ async function main(args: string[]): Promise<void> {
   const isChosen = (name: string): boolean =>
     values.only.some((text) => name.includes(text)) && (!values.targets || hasTarget(name))
   const names = new Set(cells.map(cellName).filter(isChosen))
+  const has_servers = values.rivals || !(values.quick || values.targets)
   const isRun = ({ file, kind }: Cell): boolean =>
-    (file !== 'huge' || scale.most_tasks > 0) &&
-    (kind !== 'servers' || values.rivals || !(values.quick || values.targets))
+    (file !== 'huge' || scale.most_tasks > 0) && (kind !== 'servers' || has_servers)
   // A `half` cell needs the highest rate of its cell, so that one is measured too.
   const chosen = cells.filter(
     (cell) =>
@@ -156,15 +162,18 @@ async function main(args: string[]): Promise<void> {
       return
     }
     out.print(notesText(machine, scale))
-    const available = findAvailable(chosen, values.rivals, out)
+    const has_server_lives = isChosen(server_lives_cell) && has_servers
+    const available = findAvailable(chosen, has_server_lives, values.rivals, out)
     const lives: (LivesLine | BytesLine | OnOffLine)[] = []
     if (available.has_sqlite) {
       lives.push(...(await printAll(livesCells(run), livesText, out)))
       lives.push(...(await printAll(bytesCell(run), bytesText, out)))
     }
     if (values.targets) lives.push(...(await printAll(livesOnAndOff(run, true), onOffText, out)))
+    const beside = has_server_lives ? serverLivesCells({ ...run, rivals: available.servers }) : []
+    const of_servers = serverLivesTargets(await printAll(beside, serverLivesText, out))
     const measured = await measure(folder, scale, chosen, available, values.profile, out)
-    printCells(measured, livesTargets(lives), machine, scale, out)
+    printCells(measured, [...livesTargets(lives), ...of_servers], machine, scale, out)
     await printAll(processCells(run), processText, out)
     if (values.targets) for (const line of out.parts()) out.lines.push(line)
   } finally {
@@ -180,9 +189,14 @@ function writeLines({ lines }: Output, to: string | undefined): void {
 }
 
 /** The rivals that can run here; prints each that is left out. */
-function findAvailable(chosen: readonly Cell[], install: boolean, out: Output): Available {
+function findAvailable(
+  chosen: readonly Cell[],
+  has_server_lives: boolean,
+  install: boolean,
+  out: Output,
+): Available {
   const has_sqlite = hasSqlite(out.print)
-  if (!install && !chosen.some(({ kind }) => kind === 'servers')) {
+  if (!install && !has_server_lives && !chosen.some(({ kind }) => kind === 'servers')) {
     return { servers: [], has_sqlite }
   }
   const { usable, missing } = findRivals(server_rivals, install, out.print)
@@ -232,7 +246,7 @@ function printCells(
 }
 
 async function printAll<T extends { readonly kind: string; readonly cell?: string }>(
-  lines: AsyncIterable<T>,
+  lines: AsyncIterable<T> | Iterable<T>,
   text: (line: T) => string,
   out: Output,
 ): Promise<T[]> {

@@ -47,7 +47,10 @@ export function runLoad(
 }
 
 /** Calls `make` with each number below `count`, 64 at a time. */
-export async function fillWith(count: number, make: (n: number) => Promise<void>): Promise<void> {
+export async function fillWith(
+  count: number,
+  make: (n: number) => Promise<unknown>,
+): Promise<void> {
   let next = 0
   const caller = async (): Promise<void> => {
     while (next < count) await make(next++)

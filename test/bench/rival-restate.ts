@@ -3,59 +3,29 @@
  * a durable promise; a resume calls the handler that resolves the promise. A promise is resolved
  * once, so each task is resumed once. The service that Restate calls runs in a process of its own.
  */
-import { Agent, request } from 'node:http'
-import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import { fillWith, loadPackage, type RivalCalls } from './rival-calls.ts'
+import { type Ingress, registerService, restateIngress, startService } from './restate-service.ts'
+import { fillWith, type RivalCalls } from './rival-calls.ts'
 import { dataOf, refOf } from './workload.ts'
-
-interface Waiting {
-  promise(name: string): PromiseLike<object> & { resolve(data: object): Promise<void> }
-}
-
-interface Restate {
-  workflow(definition: object): unknown
-  endpoint(): Endpoint
-}
-
-interface Endpoint {
-  bind(service: unknown): Endpoint
-  http2Handler(): (request: Http2ServerRequest, response: Http2ServerResponse) => void
-}
 
 export type RestateCalls = typeof calls
 
-const agent = new Agent({ keepAlive: true })
-let ingress_port = 0
+let ingress: Ingress | undefined
 let created = 0
 let resumed = 0
 
 const calls = {
   /** Starts the service that runs the workflow; returns its port. */
   async serve({ packages }: { packages: string }): Promise<number> {
-    process.env.RESTATE_LOGGING = 'ERROR'
-    const { workflow, endpoint } = loadPackage<Restate>(packages, '@restatedev/restate-sdk')
-    const run = async (context: Waiting, data: object): Promise<object> => ({
-      ...data,
-      ...(await context.promise('resume')),
-    })
-    const resume = (context: Waiting, data: object): Promise<void> =>
-      context.promise('resume').resolve(data)
-    const task = workflow({ name: 'task', handlers: { run, resume } })
-    const server = createServer(endpoint().bind(task).http2Handler())
-    return new Promise((resolve) => {
-      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
-    })
+    return (await startService(packages)).port
   },
 
-  async register({ admin_port, service_port }: { admin_port: number; service_port: number }) {
-    await post(admin_port, '/deployments', { uri: `http://127.0.0.1:${service_port}` })
-  },
+  register: ({ admin_port, service_port }: { admin_port: number; service_port: number }) =>
+    registerService(admin_port, service_port),
 
   async open({ port, tasks }) {
-    ingress_port = port
+    ingress = restateIngress(port)
     await fillWith(tasks, create)
   },
 
@@ -68,38 +38,17 @@ const calls = {
   },
 
   async close() {
-    agent.destroy()
+    ingress?.close()
   },
 } satisfies RivalCalls & Record<string, unknown>
 
 serveCalls(calls)
 
-function create(): Promise<void> {
+async function create(): Promise<void> {
   const n = created++
-  return post(ingress_port, `/task/${refOf(n, 'random')}/run/send`, dataOf('create', n))
+  await ingress?.create(refOf(n, 'random'), dataOf('create', n))
 }
 
-function resume(n: number): Promise<void> {
-  return post(ingress_port, `/task/${refOf(n, 'random')}/resume`, dataOf('modify', n))
-}
-
-function post(port: number, path: string, body: object): Promise<void> {
-  const bytes = Buffer.from(JSON.stringify(body))
-  const headers = { 'content-type': 'application/json', 'content-length': bytes.length }
-  const options = { host: '127.0.0.1', port, path, method: 'POST', agent, headers }
-  return new Promise((resolve, reject) => {
-    const sent = request(options, (response) => {
-      let text = ''
-      response.on('data', (chunk) => {
-        text += chunk
-      })
-      response.on('end', () => {
-        const { statusCode = 0 } = response
-        if (statusCode < 300) resolve()
-        else reject(new Error(`${path}: ${statusCode} ${text.slice(0, 500)}`))
-      })
-    })
-    sent.on('error', reject)
-    sent.end(bytes)
-  })
+async function resume(n: number): Promise<void> {
+  await ingress?.resume(refOf(n, 'random'), dataOf('modify', n))
 }

@@ -192,5 +192,8 @@ export function optionsOf(part: string): string {
 /** Whether a run of the targets needs this cell. */
 export function hasTarget(cell: string): boolean {
   const of_cells = [...ratios.map(([, of]) => of), ...half_verbs.map(halfName)]
-  return [...of_cells, ...lives.map(([of]) => of)].includes(cell) || /^(bytes|watched)/.test(cell)
+  return (
+    [...of_cells, ...lives.map(([of]) => of)].includes(cell) ||
+    /^(bytes|watched|lives.servers)/.test(cell)
+  )
 }

@@ -1,6 +1,6 @@
 /**
  * DBOS. A create starts a workflow with the ref as its id, which waits to receive a message; a
- * callback sends the message, and the workflow ends with it in its result, behind the answer.
+ * callback sends the message, and the workflow ends with it in its result, after the answer.
  */
 import { loadPackage } from '../rival-calls.ts'
 import { serveLives } from './lives-calls.ts'
@@ -15,7 +15,7 @@ interface Dbos {
   startWorkflow(
     workflow: Workflow,
     params: { workflowID: string },
-  ): (data: object) => Promise<unknown>
+  ): (data: object) => Promise<{ getResult(): Promise<unknown> }>
   send(workflow_id: string, message: object, topic: string): Promise<void>
   recv(topic: string, timeout_s: number): Promise<object | null>
 }
@@ -35,8 +35,13 @@ serveLives(async ({ packages, host, port }) => {
     { name: 'life' },
   )
   await DBOS.launch()
+  let ended = 0
   return {
-    create: (workflowID, data) => DBOS.startWorkflow(workflow, { workflowID })(data),
+    async create(workflowID, data) {
+      const handle = await DBOS.startWorkflow(workflow, { workflowID })(data)
+      void handle.getResult().then(() => ended++)
+    },
+    ended: () => ended,
     callback: (workflow_id, data) => DBOS.send(workflow_id, data, topic),
     // It would wait for all workflows that wait.
     close: async () => {},

@@ -54,11 +54,11 @@ export async function startSide(shared: Shared, name: ClusterSide): Promise<Side
   const is_rival = isRival(name)
   const script = is_rival ? (`cluster/rival-${name}` as const) : own_scripts[name]
   const child = startChild<LivesCalls>(folder.script(script), ['--no-warnings'])
-  const { host, port } = server
+  const { host, port, admin_port } = server
   const packages = is_rival ? packagesOf(name) : ''
   const commit_log = name === 'file' ? 'files' : 'postgres'
   const path = folder.newPath()
-  const endpoint = await child.call('open', { host, port, packages, path, commit_log })
+  const endpoint = await child.call('open', { host, port, admin_port, packages, path, commit_log })
   if (is_rival) child.freeze()
   const rates = new Map<string, number>()
   const done: Record<WriteVerb, number> = { create: 0, modify: 0 }

@@ -1,0 +1,59 @@
+/**
+ * The order of a load of whole lives: each create that is answered is followed by the callback of a
+ * randomly chosen waiting task, in whose place the new one waits. So as many tasks wait after a
+ * load as before, and none is called back before its create was answered.
+ */
+import type { WriteVerb } from './cells.ts'
+import { closedLoop } from './closed-loop.ts'
+import type { Slot } from './statistics.ts'
+import type { Span } from './stopwatch.ts'
+
+export interface LifeOrder {
+  /** What comes next, and the number of its task. */
+  take(): readonly [WriteVerb, number]
+  /** A create was answered. */
+  created(n: number): void
+}
+
+/** Tasks wait under the numbers below `tasks`; those that follow are created. */
+export function lifeOrder(tasks: number): LifeOrder {
+  const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
+  const created: number[] = []
+  let made = tasks
+  let picks = 0
+  return {
+    take() {
+      const successor = created.pop()
+      if (successor === undefined) return ['create', made++]
+      const at = Math.floor(fraction(picks++) * tasks)
+      const picked = waiting[at] as number
+      waiting[at] = successor
+      return ['modify', picked]
+    },
+    created: (n) => void created.push(n),
+  }
+}
+
+export interface LivesLoad extends Span {
+  readonly callers: number
+}
+
+/** A closed loop of callers with one op each. */
+export function livesLoop(
+  order: LifeOrder,
+  load: LivesLoad,
+  apply: (verb: WriteVerb, n: number) => Promise<unknown>,
+): Promise<Slot> {
+  return closedLoop({ ...load, ops: 1 }, async () => {
+    const [verb, n] = order.take()
+    await apply(verb, n)
+    if (verb === 'create') order.created(n)
+  })
+}
+
+/** Pseudo-random in [0, 1) by `n`, so that all sides pick alike. */
+export function fraction(n: number): number {
+  let h = Math.imul(n + 1, 0x9e3779b1)
+  h = Math.imul(h ^ (h >>> 15), 0x85ebca6b)
+  return ((h ^ (h >>> 13)) >>> 0) / 2 ** 32
+}
