@@ -8,11 +8,11 @@ import type { Counters } from '../core/counters.ts'
 import { codeOf, fault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../core/model.ts'
-import type { TraceContext } from '../core/tracing.ts'
 import type { Admission } from './admission.ts'
+import { applyOps } from './ops.ts'
 import type { TracedOrder, Traces } from './traces.ts'
 import type { Transaction } from './transaction.ts'
-import type { TransactionQueue } from './transaction-queue.ts'
+import type { QueuedRequest, TransactionQueue } from './transaction-queue.ts'
 
 export interface Submission {
   /**
@@ -49,57 +49,49 @@ export interface SubmissionOptions {
 export function newSubmission(options: SubmissionOptions): Submission {
   const { limits, admission, transactions, counters, traces } = options
 
-  async function submit(
+  /** One promise for a request: all that is between its entry and its answer are calls. */
+  function submit(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
     may_wait = false,
   ): Promise<OpResult[]> {
-    const began_ms = may_wait ? counters.beginRequest() : 0
-    let is_admitted = false
-    let bytes: number | undefined
-    try {
-      checkOpCount(ops.length, limits.ops_max)
-      // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
-      const trace = may_wait ? traces?.of(caller) : caller.trace
-      bytes = admission.enter(ops, caller, may_wait)
-      is_admitted = true
-      const results = await (bytes === undefined
-        ? applyInTurn(ops, caller, trace)
-        : apply(ops, caller, trace))
-      counters.countOps(results)
-      if (may_wait) counters.countRequest('library', 'ok', began_ms)
-      return results
-    } catch (error) {
-      const reason = is_admitted ? faultOf(error) : error
-      if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
-      throw reason
-    } finally {
-      if (bytes !== undefined) admission.leave(ops.length, bytes)
-    }
-  }
-
-  /** Waits for room; the ops are queued in the turn that gives it, before any later ones. */
-  function applyInTurn(
-    ops: readonly (Op | OpResult)[],
-    caller: Caller,
-    trace: TraceContext | undefined,
-  ): Promise<OpResult[]> {
     return new Promise((resolve, reject) => {
-      const start = (bytes: number): void => {
-        const applied = apply(ops, caller, trace)
-        void applied.finally(() => admission.leave(ops.length, bytes)).then(resolve, reject)
+      const began_ms = may_wait ? counters.beginRequest() : 0
+      let entered_bytes = 0
+      const refuse = (reason: unknown): void => {
+        if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
+        reject(reason)
       }
-      admission.wait(ops, start, reject)
+      const request: QueuedRequest<OpResult[]> = {
+        run: (tx) => applyOps(tx, ops, caller),
+        resolve(results) {
+          admission.leave(ops.length, entered_bytes)
+          counters.countOps(results)
+          if (may_wait) counters.countRequest('library', 'ok', began_ms)
+          resolve(results)
+        },
+        reject(error) {
+          admission.leave(ops.length, entered_bytes)
+          Promise.reject(error).catch(throwFault).catch(refuse)
+        },
+      }
+      try {
+        checkOpCount(ops.length, limits.ops_max)
+        // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
+        const trace = may_wait ? traces?.of(caller) : caller.trace
+        const enter = (bytes: number): void => {
+          entered_bytes = bytes
+          if (traces === undefined || trace === undefined) transactions.enter(request)
+          else traces.apply(transactions, ops, caller, trace).then(request.resolve, request.reject)
+        }
+        const bytes = admission.enter(ops, caller, may_wait)
+        // The ops are queued in the turn that gives them room, before any later ones.
+        if (bytes === undefined) admission.wait(ops, enter, refuse)
+        else enter(bytes)
+      } catch (error) {
+        refuse(error)
+      }
     })
-  }
-
-  function apply(
-    ops: readonly (Op | OpResult)[],
-    caller: Caller,
-    trace: TraceContext | undefined,
-  ): Promise<OpResult[]> {
-    if (traces === undefined || trace === undefined) return transactions.apply(ops, caller)
-    return traces.apply(transactions, ops, caller, trace)
   }
 
   function run<Result extends OpResult>(
@@ -124,16 +116,16 @@ export function newSubmission(options: SubmissionOptions): Submission {
       counters.countOp(name, result.proc)
       return result
     } catch (error) {
-      throw faultOf(error)
+      throwFault(error)
     } finally {
       admission.leave(1, bytes)
     }
   }
 
-  function faultOf(error: unknown): unknown {
-    if (isStoreUnavailable(error)) return error
+  function throwFault(error: unknown): never {
+    if (isStoreUnavailable(error)) throw error
     options.onBug(error)
-    return fault('internal_error', undefined, { cause: error })
+    throw fault('internal_error', undefined, { cause: error })
   }
 
   function flush(): Promise<void> {

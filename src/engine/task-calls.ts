@@ -5,7 +5,7 @@
  */
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { fault } from '../core/faults.ts'
-import type { Caller, OpResult, OpType, ShowOp } from '../core/model.ts'
+import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { View } from '../store/store.ts'
 import { readTask, requireRight, taskInView } from './ops.ts'
 import type { Results } from './results.ts'
@@ -60,10 +60,17 @@ export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
 
   const readsOf = (view: View): ReadContext => newReadContext(view, engine, clock.now_ms())
 
-  async function submitOne(type: OpType, raw: object, caller: Caller = {}): Promise<OpResult> {
-    const [result] = await submit([parseTaskOp(type, raw, limits)], caller, true)
-    return result as OpResult
+  /** What the parsing throws rejects; an async function would add two promises to each request. */
+  function submitParsed(parse: () => (Op | OpResult)[], caller: Caller = {}): Promise<OpResult[]> {
+    try {
+      return submit(parse(), caller, true)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
+
+  const submitOne = (type: OpType, raw: object, caller?: Caller): Promise<OpResult> =>
+    submitParsed(() => [parseTaskOp(type, raw, limits)], caller).then(firstOf)
 
   /** The show op of a target. Throws a TypeError for a malformed one. */
   function targetOp(target: TargetInput): ShowOp {
@@ -91,12 +98,7 @@ export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
   }
 
   return {
-    apply: async (ops, caller = {}) =>
-      submit(
-        ops.map((raw) => parseOp(raw, limits)),
-        caller,
-        true,
-      ),
+    apply: (ops, caller) => submitParsed(() => ops.map((raw) => parseOp(raw, limits)), caller),
     create: (op, caller) => submitOne('create', op, caller),
     modify: (op, caller) => submitOne('modify', op, caller),
     task: (target) => store.view((view) => taskInView(view, targetOp(target))),
@@ -129,3 +131,5 @@ export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
     waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
   }
 }
+
+const firstOf = ([result]: OpResult[]): OpResult => result as OpResult

@@ -20,7 +20,7 @@ import type { TransactionQueue } from './transaction-queue.ts'
 export interface Traces {
   /** The trace of a caller: the given one, else that of the active span. */
   of(caller: Caller): TraceContext | undefined
-  /** As `TransactionQueue.apply`. */
+  /** One result for each op, in order, once all of them are durable. */
   apply(
     queue: TransactionQueue,
     ops: readonly (Op | OpResult)[],

@@ -12,9 +12,7 @@
  */
 
 import { type Clock, dropTurn, onNextTurn } from '../core/clock.ts'
-import type { Caller, Op, OpResult } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
-import { applyOps } from './ops.ts'
 import { beginRequest, isSpent } from './run-queue.ts'
 import {
   type CommitEffects,
@@ -24,8 +22,8 @@ import {
 } from './transaction.ts'
 
 export interface TransactionQueue {
-  /** One result for each op, in order, once all of them are durable. */
-  apply(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+  /** Puts a request into the queue; it is settled once everything it did is durable. */
+  enter(request: QueuedRequest): void
   /**
    * Resolves with the value of `change` once everything it did is durable; rejects with what it
    * threw, or as `Store.update` does. `change` is synchronous and may run twice.
@@ -45,9 +43,11 @@ export interface TransactionQueueOptions {
   publish(effects: CommitEffects): void
 }
 
-interface QueuedRequest {
-  run(tx: Transaction): unknown
-  resolve(result: unknown): void
+/** What waits for its turn. Neither `resolve` nor `reject` may throw. */
+export interface QueuedRequest<Result = unknown> {
+  /** Synchronous; it may run twice. */
+  run(tx: Transaction): Result
+  resolve(result: Result): void
   reject(error: unknown): void
 }
 
@@ -60,11 +60,9 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
   let queue: QueuedRequest[] = []
   let turn: NodeJS.Immediate | undefined
 
-  function run<T>(change: (tx: Transaction) => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      turn ??= onNextTurn(takeTurn)
-      queue.push({ run: change, resolve: resolve as QueuedRequest['resolve'], reject })
-    })
+  function enter(request: QueuedRequest): void {
+    turn ??= onNextTurn(takeTurn)
+    queue.push(request)
   }
 
   function takeTurn(): void {
@@ -127,8 +125,11 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
   }
 
   return {
-    apply: (ops, caller) => run((tx) => applyOps(tx, ops, caller)),
-    run,
+    enter,
+    run: (change) =>
+      new Promise((resolve, reject) =>
+        enter({ run: change, resolve: resolve as (result: unknown) => void, reject }),
+      ),
     update(change) {
       flush()
       return store.update(change)
