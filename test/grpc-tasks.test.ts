@@ -10,8 +10,9 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import type { LimitName } from '../src/core/limits.ts'
-import { newInterceptor, type ServerContext } from '../src/server/grpc/interceptor.ts'
+import { type LimitName, limitsWith } from '../src/core/limits.ts'
+import { listenerFor, type ServerContext } from '../src/server/grpc/call.ts'
+import { newReception } from '../src/server/grpc/reception.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { newUnderway } from '../src/server/http/underway.ts'
 import type { TestClient } from './support/grpc-client.ts'
@@ -339,22 +340,26 @@ describe('a call that waits ends', () => {
 
   test('before its handler is called, which then is not', () => {
     // Whether grpc-js tells the end of its message after the end of the call is a matter of timing.
-    const told: string[] = []
-    const start: ServerInterceptingCallInterface['start'] = (listener) => {
-      listener.onCancel()
+    const context = {
+      ...{ underway: newUnderway(), reception: newReception(60_000, () => {}) },
+      ...{ limits: limitsWith({}), engine: { counters: { beginRequest: () => 0 } } },
+      authenticator: { peerAt: () => ({}), requireCaller: () => ({}) },
+    } as unknown as ServerContext
+    const call = { getConnectionInfo: () => ({}), startRead: () => {} }
+    for (const [is_over, served] of [
+      [false, 1],
+      [true, 0],
+    ] as const) {
+      let times = 0
+      const rpc = { read: () => {}, serve: () => void times++ }
+      const from = call as unknown as ServerInterceptingCallInterface
+      const listener = listenerFor(context, from, rpc, service.WaitTask)
+      listener.onReceiveMetadata(new Metadata())
+      listener.onReceiveMessage({})
+      if (is_over) listener.onCancel()
       listener.onReceiveHalfClose()
+      assert.equal(times, served)
     }
-    const { interceptor } = newInterceptor(
-      { underway: newUnderway() } as ServerContext,
-      '/conveyor',
-    )
-    interceptor(service.WaitTask, { start } as ServerInterceptingCallInterface).start({
-      onReceiveMetadata: () => {},
-      onReceiveMessage: () => {},
-      onReceiveHalfClose: () => told.push('half-closed'),
-      onCancel: () => told.push('canceled'),
-    })
-    assert.deepEqual(told, ['canceled'])
   })
 
   test('with its deadline, and then takes no place', async () => {

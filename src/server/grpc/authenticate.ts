@@ -16,8 +16,8 @@ import type { CertificateNames } from '../tls/client-certificates.ts'
 export interface Authenticator {
   /** Registers an accepted connection with its certificate's names until the socket closes. */
   connected(socket: Socket, names: Pick<CertificateNames, 'names' | 'ends_ms'>): void
-  /** The peer at `address` (`host:port`). Throws `access_denied` where its connection is gone. */
-  peerAt(address: string): Peer
+  /** The peer of a connection. Throws `access_denied` where it is gone. */
+  peerAt(connection: PeerAddress): Peer
   /**
    * Throws `bad_signature` for an expired certificate, and `access_denied` where its names are
    * refused, are bound to different users or, under `strict`, are not bound at all.
@@ -42,6 +42,9 @@ export interface Peer extends Pick<CertificateNames, 'names' | 'ends_ms'> {
 /** The names of a caller on a server without TLS. */
 export const anonymous = { names: [], ends_ms: Number.POSITIVE_INFINITY }
 
+/** Of a socket, or of a call. */
+type PeerAddress = Partial<Pick<Socket, 'remoteAddress' | 'remotePort'>>
+
 const names_chars_max = 512
 
 export function newAuthenticator(engine: ServedEngine, strict: boolean): Authenticator {
@@ -50,16 +53,15 @@ export function newAuthenticator(engine: ServedEngine, strict: boolean): Authent
 
   return {
     connected(socket, { names, ends_ms }) {
-      // The form in which grpc-js names a peer.
-      const address = `${socket.remoteAddress}:${socket.remotePort}`
+      const address = addressOf(socket)
       const peer = { names, ends_ms, answers: engine.answerAccount() }
       peers.set(address, peer)
       socket.once('close', () => {
         if (peers.get(address) === peer) peers.delete(address)
       })
     },
-    peerAt(address) {
-      const peer = peers.get(address)
+    peerAt(connection) {
+      const peer = peers.get(addressOf(connection))
       if (peer === undefined) throw fault('access_denied', 'no certificate')
       return peer
     },
@@ -78,4 +80,8 @@ export function newAuthenticator(engine: ServedEngine, strict: boolean): Authent
       return caller
     },
   }
+}
+
+function addressOf({ remoteAddress, remotePort }: PeerAddress): string {
+  return `${remoteAddress} ${remotePort}`
 }

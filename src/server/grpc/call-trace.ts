@@ -1,11 +1,11 @@
 /**
  * The span of a call, or of a batch of a stream. Its caller has been authenticated, so what came as
- * `traceparent` in the metadata counts. Calls that the interceptor refuses have no span.
+ * `traceparent` in the metadata counts. Calls that are refused before have no span.
  */
-import { type Metadata, type ServerUnaryCall, status } from '@grpc/grpc-js'
+import { type Metadata, status } from '@grpc/grpc-js'
 import type { Caller } from '../../core/model.ts'
 import { parseTraceparent, type Span, type TraceContext, traceOfSpan } from '../../core/tracing.ts'
-import type { ServerContext } from './interceptor.ts'
+import type { ServedCall } from './call.ts'
 
 export interface CallTrace {
   readonly span: Span
@@ -14,13 +14,11 @@ export interface CallTrace {
 }
 
 /** Undefined for an engine without `tracing`. */
-export function traceCall(
-  { engine: { tracing } }: ServerContext,
-  call: Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getPath'>,
-): CallTrace | undefined {
+export function traceCall({ context, metadata, path }: ServedCall): CallTrace | undefined {
+  const { tracing } = context.engine
   if (tracing === undefined) return undefined
-  const parent = parentIn(call.metadata)
-  const [, service = '', method = ''] = call.getPath().split('/')
+  const parent = parentIn(metadata)
+  const [, service = '', method = ''] = path.split('/')
   const span = tracing.begin({
     ...{ name: `${service}/${method}`, kind: 'server', parent, is_remote: true },
     attributes: { 'rpc.system': 'grpc', 'rpc.service': service, 'rpc.method': method },

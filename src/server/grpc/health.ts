@@ -7,7 +7,7 @@ import { type Server, type StatusObject, status } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
 import { systemClock } from '../../core/clock.ts'
 import { only_reads } from '../../engine/served-engine.ts'
-import type { ServerContext } from './interceptor.ts'
+import type { ServerContext } from './call.ts'
 import { service_name } from './schema.ts'
 
 const refresh_every_ms = 1_000

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import type { ServerContext } from './interceptor.ts'
+import type { ServerContext } from './call.ts'
 
 /** Calls `end` at most once, with the reason. Must be disposed of, by the returned function. */
 export function endInTime(

@@ -9,7 +9,7 @@ import { docOfBytes, empty_doc, isObject, objectOf } from '../../codec/json.ts'
 import { checkOpCount, isOp, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
-import type { ServerContext } from './interceptor.ts'
+import type { ServerContext } from './call.ts'
 import type { Batch, KindMessage, OpMessage } from './request-messages.ts'
 
 /**

@@ -6,12 +6,13 @@
 import {
   Server,
   ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
   type ServiceDefinition,
-  type UntypedHandleCall,
-  type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
 import { systemClock, within } from '../../core/clock.ts'
 import { bugTeller } from '../../core/events.ts'
+import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
@@ -21,18 +22,16 @@ import { newUnderway } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAuthenticator } from './authenticate.ts'
+import { listenerFor, type Rpc, refuse, type ServerContext } from './call.ts'
 import { addHealth } from './health.ts'
-import { type ContextOf, newInterceptor, type ServerContext, takeBytes } from './interceptor.ts'
 import { type Listener, listen } from './listener.ts'
-import { readShow, readStreamOps } from './request-messages.ts'
+import { newReception } from './reception.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
-import { countHandler, listHandler } from './search.ts'
-import { readCountTasks, readListTasks } from './search-messages.ts'
-import { streamHandler } from './stream.ts'
+import { search_rpcs } from './search.ts'
+import { stream_rpc } from './stream.ts'
 import { unary_rpcs } from './unary.ts'
-import { waitHandler } from './wait.ts'
-import { watchHandler } from './watch.ts'
-import { readWatchTasks } from './watch-messages.ts'
+import { wait_rpc } from './wait.ts'
+import { watch_rpc } from './watch.ts'
 
 export interface GrpcOptions {
   /** Default `127.0.0.1`. */
@@ -88,6 +87,9 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     onBug,
     drain_callbacks: new Set(),
     underway: newUnderway(),
+    reception: newReception(limits.request_ms_max, (call) =>
+      refuse(context, call.from, fault('request_timeout')),
+    ),
     draining: false,
   }
 
@@ -156,26 +158,33 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   }
 }
 
-interface Rpc {
-  /** Decodes a request. Throws for malformed bytes. */
-  read(bytes: Buffer, ops_max: number): unknown
-  handler(context: ServerContext, contextOf: ContextOf): UntypedHandleCall
-}
-
 const rpcs: Readonly<Record<string, Rpc>> = {
   ...unary_rpcs,
-  StreamOps: { read: readStreamOps, handler: streamHandler },
-  WaitTask: { read: readShow, handler: waitHandler },
-  ListTasks: { read: readListTasks, handler: listHandler },
-  CountTasks: { read: readCountTasks, handler: countHandler },
-  WatchTasks: { read: readWatchTasks, handler: watchHandler },
+  ...search_rpcs,
+  StreamOps: stream_rpc,
+  WaitTask: wait_rpc,
+  WatchTasks: watch_rpc,
+}
+
+/** Has the calls of our service served by us, and passes all others on to their handlers. */
+function newInterceptor(context: ServerContext): ServerInterceptor {
+  const by_path = new Map(
+    Object.entries(rpcs).map(([name, rpc]) => [`/${service_name}/${name}`, rpc]),
+  )
+  return (method, call) => {
+    const passed = new ServerInterceptingCall(call)
+    const rpc = by_path.get(method.path)
+    if (rpc === undefined) return passed
+    return Object.assign(passed, {
+      start: () => call.start(listenerFor(context, call, rpc, method)),
+    })
+  }
 }
 
 function newServer(context: ServerContext, { service }: Schema): Server {
   const { limits } = context
-  const { interceptor, contextOf } = newInterceptor(context, `/${service_name}/`)
   const server = new Server({
-    interceptors: [interceptor],
+    interceptors: [newInterceptor(context)],
     'grpc.max_receive_message_length': limits.body_bytes_max,
     // `answer_bytes_max` bounds responses before they are encoded.
     'grpc.max_send_message_length': -1,
@@ -190,14 +199,13 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     'grpc.enable_channelz': 0,
   })
   const definition: Record<string, object> = {}
-  const handlers: UntypedServiceImplementation = {}
-  for (const [name, { read, handler }] of Object.entries(rpcs)) {
+  for (const [name, { read }] of Object.entries(rpcs)) {
     const requestDeserialize = (bytes: Buffer): unknown => read(bytes, limits.ops_max)
     // Responses are encoded already.
-    const codec = { requestDeserialize, responseSerialize: takeBytes }
+    const codec = { requestDeserialize, responseSerialize: (bytes: Buffer) => bytes }
     definition[name] = { ...(service[name] as object), ...codec }
-    handlers[name] = handler(context, contextOf)
   }
-  server.addService(definition as ServiceDefinition, handlers)
+  // The interceptor serves these calls; handlers are not called.
+  server.addService(definition as ServiceDefinition, {})
   return server
 }

@@ -12,31 +12,24 @@
  * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
  * first; the others are not applied.
  */
-import { type handleBidiStreamingCall, type ServerDuplexStream, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { codeOf, isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
+import { end, pull, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { endInFault, faultStatus } from './fault-response.ts'
-import type { CallContext, ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
 import { readBatch } from './message-ops.ts'
-import type { StreamBatch } from './request-messages.ts'
+import { readStreamOps, type StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'
 
-export function streamHandler(
-  context: ServerContext,
-  contextOf: ContextOf,
-): handleBidiStreamingCall<StreamBatch, EncodedResponse> {
-  return (call) => {
-    const { onMessage, onEnd, onOver } = openStream(context, call, contextOf(call.metadata))
-    call.on('data', onMessage)
-    call.on('end', onEnd)
-    call.on('cancelled', onOver)
-  }
+export const stream_rpc: Rpc = {
+  read: readStreamOps,
+  serve: (call) => void Object.assign(call, openStream(call)),
 }
 
 interface PendingBatch {
@@ -63,11 +56,8 @@ interface PendingBatch {
 
 const queue_full_pause_ms = 20
 
-function openStream(
-  context: ServerContext,
-  call: ServerDuplexStream<StreamBatch, EncodedResponse>,
-  { peer, pull }: CallContext,
-) {
+function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClose' | 'onOver'> {
+  const { context, peer } = call
   const { limits } = context
   /** Read and not yet answered: the batches under way. */
   const pending = new Set<PendingBatch>()
@@ -96,7 +86,7 @@ function openStream(
     endTrace(one)
     ops -= one.batch.ops.length
     bytes -= one.bytes
-    if (!isFull()) pull()
+    if (!isFull()) pull(call)
     endIfDone()
   }
 
@@ -111,9 +101,8 @@ function openStream(
   const endIfDone = (): void => {
     if (state !== 'draining' || pending.size > 0) return
     dispose()
-    if (reason === undefined) call.end()
-    else
-      call.emit('error', faultStatus(reason, context, { address: call.getPeer(), is_long: true }))
+    if (reason === undefined) end(call)
+    else end(call, faultStatus(reason, context, { address: call.from.getPeer(), is_long: true }))
   }
   const dispose = (): void => {
     state = 'over'
@@ -196,27 +185,28 @@ function openStream(
       const bytes = one.answer
       one.answer = undefined
       countBytes(one, bytes.length)
-      if (state !== 'over') call.write({ bytes, onSent: () => remove(one) })
+      if (state !== 'over') send(call, bytes, () => remove(one))
     }
   }
 
   return {
-    onMessage(batch: StreamBatch): void {
+    onMessage(message): void {
       if (state !== 'open') return
+      const batch = message as StreamBatch
       const one: PendingBatch = {
         ...{ batch, began_ms: context.engine.counters.beginRequest(), bytes: 0 },
         ...{ is_refused_as_full: false, is_submitted: false },
         ...{ ops: undefined, answer: undefined, reservation: undefined },
-        ...{ trace: traceCall(context, call), error: undefined },
+        ...{ trace: traceCall(call), error: undefined },
       }
       pending.add(one)
       ops += batch.ops.length
       countBytes(one, requestBytesOf(batch))
       waiting.push(one)
       void submitWaiting()
-      if (!isFull()) pull()
+      if (!isFull()) pull(call)
     },
-    onEnd(): void {
+    onHalfClose(): void {
       if (state === 'open') state = 'draining'
       endIfDone()
     },

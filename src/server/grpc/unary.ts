@@ -2,15 +2,15 @@
  * The unary rpcs: decode the request, apply its ops, encode the response. In ApplyOps the fault of
  * an op is one of the results; in the others, which have one op, it becomes the status of the call.
  */
-import { type handleUnaryCall, type ServerUnaryCall, status } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
 import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import { authenticate, type Peer } from './authenticate.ts'
+import { authenticate } from './authenticate.ts'
+import { end, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus } from './fault-response.ts'
-import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { readBatch, readOp, readOps } from './message-ops.ts'
 import {
   type Batch,
@@ -77,70 +77,53 @@ export const unary_rpcs = {
   RetryTask: unary(taskChange((engine, op, caller) => engine.retryTask(op, caller))),
 }
 
-/** An rpc as the server takes it: its decoder, and its handler. */
-function unary<Message>(rpc: UnaryRpc<Message>) {
-  return {
-    read: rpc.read,
-    handler: (context: ServerContext, contextOf: ContextOf) =>
-      unaryHandler(context, contextOf, rpc),
-  }
-}
-
 /** An action on a task answers with it, as a show does. */
 const shown_task = [{ type: 'show' }] as const
 
-function unaryHandler<Message>(
-  context: ServerContext,
-  contextOf: ContextOf,
-  rpc: UnaryRpc<Message>,
-): handleUnaryCall<Message, EncodedResponse> {
-  return answerWith(context, contextOf, async (call, peer, trace) => {
+function unary<Message>(rpc: UnaryRpc<Message>): Rpc {
+  return answering(rpc.read, async (call, message: Message, trace) => {
+    const { context, peer } = call
     const caller = tracedCaller(trace, authenticate(context, peer))
-    const ops = rpc.ops(call.request, context)
+    const ops = rpc.ops(message, context)
     const reservation = peer.answers.reserve(rpc.apply === undefined ? ops : shown_task)
-    // grpc-js emits it at the end of every call, also of a completed one.
-    call.once('cancelled', reservation.release)
+    call.onOver = reservation.release
     const { engine } = context
     const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
     if (rpc.tells_refused) tellRefusedOps(engine.tell, 'grpc', caller.user, ops, results)
-    const bytes = rpc.encode(results, call.request)
+    const bytes = rpc.encode(results, message)
     reservation.set(bytes.length)
     return bytes
   })
 }
 
-/** Answers with the bytes of `run`, or with the status of what it throws. */
-export function answerWith<Message>(
-  context: ServerContext,
-  contextOf: ContextOf,
-  run: (
-    call: ServerUnaryCall<Message, EncodedResponse>,
-    peer: Peer,
-    trace: CallTrace | undefined,
-  ) => Promise<Buffer>,
-): handleUnaryCall<Message, EncodedResponse> {
-  return (call, callback) => {
-    const { peer, began_ms } = contextOf(call.metadata)
-    const trace = traceCall(context, call)
-    run(call, peer, trace).then(
-      (bytes) => {
-        endCall(trace, status.OK)
-        context.engine.counters.countRequest('grpc', 'ok', began_ms)
-        callback(null, { bytes, onSent })
-      },
-      (thrown: unknown) => {
-        const { conv_id } = call.request as { conv_id?: unknown }
-        const ended = { address: call.getPeer(), conv_id, began_ms }
-        const refusal = faultStatus(thrown, context, ended)
-        endCall(trace, refusal.code, codeOf(thrown))
-        callback(refusal)
-      },
-    )
+/** An rpc that answers with the bytes of `run`, or with the status of what it throws. */
+export function answering<Message>(
+  read: (bytes: Buffer, ops_max: number) => Message,
+  run: (call: ServedCall, message: Message, trace: CallTrace | undefined) => Promise<Buffer>,
+): Rpc {
+  return {
+    read,
+    serve(call) {
+      const { context, began_ms } = call
+      const trace = traceCall(call)
+      run(call, call.request as Message, trace).then(
+        (bytes) => {
+          endCall(trace, status.OK)
+          context.engine.counters.countRequest('grpc', 'ok', began_ms)
+          send(call, bytes, () => end(call))
+        },
+        (thrown: unknown) => {
+          const { conv_id } = call.request as { conv_id?: unknown }
+          const refusal = faultStatus(thrown, context, {
+            ...{ address: call.from.getPeer(), conv_id, began_ms },
+          })
+          endCall(trace, refusal.code, codeOf(thrown))
+          end(call, refusal)
+        },
+      )
+    },
   }
 }
-
-/** The `cancelled` event releases the reservation instead. */
-function onSent(): void {}
 
 /** The result of the single op. Throws its fault. */
 function requireOk([result]: readonly OpResult[]): OpResult {

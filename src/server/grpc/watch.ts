@@ -7,61 +7,63 @@
  * between changes are sent from time to time, so that who follows a quiet process does not fall
  * out of the window of kept changes. It ends as any long call, and when the engine closes.
  */
-import type { handleServerStreamingCall, ServerWritableStream } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import type { SeenChange } from '../../engine/changes/changes.ts'
-import { authenticate, type Peer } from './authenticate.ts'
+import type { AnswerReservation } from '../../engine/unread-answers.ts'
+import { authenticate } from './authenticate.ts'
+import { end, type Rpc, type ServedCall, send } from './call.ts'
 import { faultStatus } from './fault-response.ts'
-import type { ContextOf, EncodedResponse, ServerContext } from './interceptor.ts'
 import { endInTime } from './long-call.ts'
-import { encodeChange, type WatchMessage } from './watch-messages.ts'
+import { encodeChange, readWatchTasks, type WatchMessage } from './watch-messages.ts'
 
 const unsent_bytes_max = 64 * 1024
 const between_positions_ms = 10_000
 
-export function watchHandler(
-  context: ServerContext,
-  contextOf: ContextOf,
-): handleServerStreamingCall<WatchMessage, EncodedResponse> {
-  return (call) => {
-    const { peer } = contextOf(call.metadata)
+export const watch_rpc: Rpc = {
+  read: readWatchTasks,
+  serve(call) {
+    const { context } = call
     const watch = new AbortController()
-    let end: unknown = fault('shutting_down')
-    const stop = endInTime(context, (reason) => {
-      end = reason
+    let reason: unknown = fault('shutting_down')
+    const stop = endInTime(context, (why) => {
+      reason = why
       watch.abort()
     })
-    // Emitted at the end of every call.
-    call.once('cancelled', () => {
+    let release = (): void => {}
+    call.onOver = () => {
       stop()
       watch.abort()
-    })
-    send(context, call, peer, watch.signal)
+      release()
+    }
+    const hold = (reservation: AnswerReservation): void => {
+      release = reservation.release
+    }
+    sendChanges(call, hold, watch.signal)
       .catch((thrown: unknown) => {
-        end = thrown
+        reason = thrown
       })
       .finally(() => {
         // Its caller has ended it, who is sent nothing any more.
-        if (call.cancelled) context.engine.counters.countRequest('grpc', 'ok')
+        if (call.is_over) context.engine.counters.countRequest('grpc', 'ok')
         else
-          call.emit('error', faultStatus(end, context, { address: call.getPeer(), is_long: true }))
+          end(call, faultStatus(reason, context, { address: call.from.getPeer(), is_long: true }))
       })
-  }
+  },
 }
 
 /** Resolves when the signal is aborted or the engine closes. Rejects with why it cannot go on. */
-async function send(
-  context: ServerContext,
-  call: ServerWritableStream<WatchMessage, EncodedResponse>,
-  peer: Peer,
+async function sendChanges(
+  call: ServedCall,
+  hold: (reservation: AnswerReservation) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const { context, peer } = call
   const caller = authenticate(context, peer)
-  const { from, conv_id, with_task } = call.request
+  const { from, conv_id, with_task } = call.request as WatchMessage
   const reservation = peer.answers.reserve([])
-  call.once('cancelled', reservation.release)
+  hold(reservation)
   if (!reservation.add(unsent_bytes_max)) throw fault('overloaded')
   const unsent = unsentBytes(signal)
   const changes = context.engine.changesSeenBy(caller, {
@@ -76,7 +78,7 @@ async function send(
     if (change.obj_id === undefined && now_ms - position_ms < between_positions_ms) continue
     position_ms = now_ms
     const bytes = encodeChange(change as SeenChange)
-    call.write({ bytes, onSent: unsent.add(bytes.length) })
+    send(call, bytes, unsent.add(bytes.length))
     await unsent.hasRoom()
   }
 }

@@ -1,0 +1,207 @@
+/**
+ * One call of our service: what its rpc is told of it, reads and sends. It stands in place of the
+ * streams that grpc-js would make for a handler, on the same public calls as an interceptor.
+ *
+ * The caller is authenticated and the metadata bounded before a message is read, so that a caller
+ * without rights takes no memory. Rpcs authenticate again with each message, because the rights may
+ * have changed. A message is read when the rpc pulls; node alone would read 16 ahead. Sent messages
+ * do not wait for the one before, so that all of one turn of the event loop leave together.
+ */
+import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js'
+import { fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import { only_reads, type ServedEngine, type Standing } from '../../engine/served-engine.ts'
+import type { Underway } from '../http/underway.ts'
+import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
+import { faultStatus } from './fault-response.ts'
+import type { Reception } from './reception.ts'
+
+/** What every call of a running server needs. */
+export interface ServerContext {
+  readonly engine: ServedEngine
+  readonly limits: Limits
+  readonly authenticator: Authenticator
+  readonly onBug: (bug: unknown) => void
+  /** Called when the server begins to drain; each ends a long call. */
+  readonly drain_callbacks: Set<() => void>
+  /** The calls that a drain waits for. */
+  readonly underway: Underway
+  /** The calls whose message is not in yet. */
+  readonly reception: Reception<ServedCall>
+  draining: boolean
+}
+
+export interface Rpc {
+  /** Decodes a message. Throws for malformed bytes. */
+  read(bytes: Buffer, ops_max: number): unknown
+  /** Serves a call whose message is in, or a stream before its messages are. */
+  serve(call: ServedCall): void
+}
+
+type EndStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0]
+type CallListener = Parameters<ServerInterceptingCallInterface['start']>[0]
+
+const ok: EndStatus = { code: status.OK, details: 'OK' }
+
+export interface ServedCall {
+  readonly context: ServerContext
+  readonly path: string
+  readonly from: ServerInterceptingCallInterface
+  readonly metadata: Metadata
+  readonly peer: Peer
+  /** Of `Counters.beginRequest`. */
+  began_ms: number
+  /** The message of a call that has one. */
+  request: unknown
+  is_over: boolean
+  /** Set by the rpc of a stream. */
+  onMessage(message: unknown): void
+  onHalfClose(): void
+  /** Called at the end of every call. */
+  onOver(): void
+  /** Until it is told to the caller. */
+  standing: Standing | undefined
+  is_pulled: boolean
+  is_pulling: boolean
+}
+
+/** The listener with which grpc-js tells of a call of this rpc. */
+export function listenerFor(
+  context: ServerContext,
+  from: ServerInterceptingCallInterface,
+  rpc: Rpc,
+  { path, requestStream }: { readonly path: string; readonly requestStream: boolean },
+): CallListener {
+  let call: ServedCall | undefined
+  return {
+    onReceiveMetadata(metadata) {
+      context.underway.begin()
+      try {
+        call = begin(context, from, path, metadata)
+        if (requestStream) rpc.serve(call)
+        else context.reception.begin(call)
+        pull(call)
+      } catch (thrown) {
+        refuse(context, from, thrown)
+      }
+    },
+    onReceiveMessage(message) {
+      if (call === undefined) return
+      if (requestStream) call.onMessage(message)
+      else if (call.request !== undefined) end(call, not_one_message)
+      else {
+        call.request = message
+        pull(call)
+      }
+    },
+    onReceiveHalfClose() {
+      // grpc-js tells it after the end of a call, too.
+      if (call === undefined || call.is_over) return
+      if (!requestStream) context.reception.end(call)
+      if (requestStream) call.onHalfClose()
+      else if (call.request === undefined) end(call, not_one_message)
+      else rpc.serve(call)
+    },
+    // grpc-js tells the end of every call so.
+    onCancel() {
+      context.underway.end()
+      if (call === undefined) return
+      call.is_over = true
+      if (!requestStream) context.reception.end(call)
+      call.onOver()
+    },
+  }
+}
+
+/** Throws a fault for a call that is not served. */
+function begin(
+  context: ServerContext,
+  from: ServerInterceptingCallInterface,
+  path: string,
+  metadata: Metadata,
+): ServedCall {
+  checkSize(metadata, context.limits)
+  const peer = context.authenticator.peerAt(from.getConnectionInfo())
+  authenticate(context, peer)
+  const began_ms = context.engine.counters.beginRequest()
+  const standing = context.engine.standing?.()
+  if (standing !== undefined && metadata.get('conveyor-role')[0] === 'owner') {
+    throw fault('shutting_down', only_reads)
+  }
+  return {
+    context,
+    path,
+    from,
+    metadata,
+    peer,
+    began_ms,
+    request: undefined,
+    is_over: false,
+    onMessage: ignore,
+    onHalfClose: ignore,
+    onOver: ignore,
+    standing,
+    is_pulled: false,
+    is_pulling: false,
+  }
+}
+
+/** Lets one more message be read. */
+export function pull(call: ServedCall): void {
+  call.is_pulled = true
+  // The message may be there already, and its rpc pulls the next one.
+  if (call.is_pulling) return
+  call.is_pulling = true
+  while (call.is_pulled) {
+    call.is_pulled = false
+    call.from.startRead()
+  }
+  call.is_pulling = false
+}
+
+/** `onSent` is called when the message is on its way; never, where it cannot be sent. */
+export function send(call: ServedCall, bytes: Buffer, onSent: () => void): void {
+  if (call.standing !== undefined) call.from.sendMetadata(metadataOf(call.standing))
+  call.standing = undefined
+  call.from.sendMessage(bytes, onSent)
+}
+
+/** Ends the call, once what was sent is on its way. */
+export function end(call: ServedCall, how = ok): void {
+  call.from.sendStatus(how)
+}
+
+export function refuse(
+  context: ServerContext,
+  from: ServerInterceptingCallInterface,
+  thrown: unknown,
+): void {
+  from.sendStatus(faultStatus(thrown, context, { address: from.getPeer() }))
+}
+
+function ignore(): void {}
+
+const not_one_message: EndStatus = {
+  code: status.UNIMPLEMENTED,
+  details: 'the call must have one message',
+}
+
+/** Throws `bad_request`. The pseudo-headers of HTTP/2 are not counted. */
+function checkSize(metadata: Metadata, { header_bytes_max, header_count_max }: Limits): void {
+  let bytes = 0
+  let count = 0
+  for (const [name, values] of Object.entries(metadata.toJSON())) {
+    for (const value of values) bytes += name.length + value.length
+    count += values.length
+  }
+  if (bytes > header_bytes_max) throw fault('bad_request', 'the metadata is over the limit')
+  if (count > header_count_max) throw fault('bad_request', 'too many values of metadata')
+}
+
+function metadataOf({ seq, age_ms }: Standing): Metadata {
+  const metadata = new Metadata()
+  metadata.set('conveyor-role', 'standby')
+  metadata.set('conveyor-position', String(seq))
+  metadata.set('conveyor-age-ms', String(age_ms))
+  return metadata
+}
