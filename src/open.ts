@@ -197,6 +197,7 @@ async function lockedFile(
         const tree = await source.open({
           ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes, reads },
           reserve_bytes: limits.disk_free_bytes_min,
+          checkpoint_bytes: limits.checkpoint_bytes,
           async checkKey(found) {
             const key_path = `${real_path}.key`
             const key_fault = nodeKeyFault(keyCheckIn(found), { key_path, given_key })
@@ -213,6 +214,7 @@ async function lockedFile(
         claim: claim(below),
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,
+        checkpoint_bytes: limits.checkpoint_bytes,
         tell,
       })
       steps.onClose(() => tree.close())

@@ -49,7 +49,14 @@ async function newNode(points: Points) {
   log.onRole(({ role }) => void (role === 'owner' && points.says?.()))
   const below = await openLmdbTree(path)
   const owned = log.open({
-    ...{ tree: below, path, tell: tellNobody, reserve_bytes: 0, bytes: systemChance.bytes },
+    ...{
+      tree: below,
+      path,
+      tell: tellNobody,
+      reserve_bytes: 0,
+      checkpoint_bytes: 0,
+      bytes: systemChance.bytes,
+    },
     claim(found) {
       if (log.status().owner?.node === 'a') points.writes?.()
       return found.get(format_key) === undefined ? formatChange(format) : undefined

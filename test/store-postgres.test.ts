@@ -35,7 +35,14 @@ async function makeBed(): Promise<TreeBed> {
       const below = await openLmdbTree(path)
       const source = postgresLog({ url, node: 'suite', partition })
       const tree = await source.open({
-        ...{ tree: below, path, tell: tellNobody, reserve_bytes: 0, bytes: systemChance.bytes },
+        ...{
+          tree: below,
+          path,
+          tell: tellNobody,
+          reserve_bytes: 0,
+          checkpoint_bytes: 0,
+          bytes: systemChance.bytes,
+        },
         claim: () => undefined,
         checkKey: async () => {},
       })

@@ -19,7 +19,7 @@ export interface NodeCopy {
 
 /** The close of the copy leaves the data file open. */
 export function openNodeCopy(
-  { tree: below, path, tell, reserve_bytes }: CommitLogOpening,
+  { tree: below, path, tell, reserve_bytes, checkpoint_bytes }: CommitLogOpening,
   file: NodeFile,
   commit_log: CommitLog,
 ): NodeCopy {
@@ -35,7 +35,8 @@ export function openNodeCopy(
     },
   }
   const writer = writerOver(noted, manifest)
-  const tree = commitLogTree(kept, path, manifest, writer, { tell, reserve_bytes })
+  const options = { tell, reserve_bytes, checkpoint_bytes }
+  const tree = commitLogTree(kept, path, manifest, writer, options)
   return {
     ...{ tree, file },
     async take(frames) {

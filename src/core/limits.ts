@@ -83,6 +83,11 @@ export const limitTable = {
   catch_up_max: { value: 1_000, says: 'missed due times that a schedule makes up for at once' },
   search_tasks_max: { value: 10_000, says: 'tasks that one call of a search reads' },
   disk_free_bytes_min: { value: 64 * 1024 * 1024, says: 'bytes free below which writing stops' },
+  checkpoint_bytes: {
+    value: 0,
+    max: 512 * 1024 * 1024,
+    says: 'bytes of changes, plus 128 a key, between two checkpoints; 0: by the memory',
+  },
   slow_commit_ms: { value: 1_000, says: 'milliseconds from which on a commit is told of as slow' },
   ready_ms_max: { value: 2_000, says: 'milliseconds a commit may take before it is not ready' },
   drain_ms_max: { value: 20_000, says: 'milliseconds requests and jobs under way get at shutdown' },

@@ -17,11 +17,11 @@ export interface CrashForm {
   readonly edits: readonly Edit[]
 }
 
-const file = 'store/commit-log/tree.ts'
+const file = 'store/commit-log/bounds.ts'
 const always_checkpoints: readonly Edit[] = [
-  { file, from: 'checkpoint_bytes: 32 * 1024 * 1024', to: 'checkpoint_bytes: 1' },
-  { file, from: 'bytes_max: 64 * 1024 * 1024', to: 'bytes_max: 256 * 1024' },
-  { file, from: 'slice: slice_bounds,', to: 'slice: { changes_max: 6, bytes_max: 4_000 },' },
+  { file, from: 'checkpoint_bytes: bytes', to: 'checkpoint_bytes: 1' },
+  { file, from: 'bytes_max: 2 * bytes', to: 'bytes_max: 256 * 1024' },
+  { file, from: 'slice: slice_bounds }', to: 'slice: { changes_max: 6, bytes_max: 4_000 } }' },
 ]
 
 export const crash_forms: readonly CrashForm[] = [

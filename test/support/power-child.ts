@@ -3,7 +3,7 @@
  * has every kind of write: `power-child PATH`.
  */
 import { writeSync } from 'node:fs'
-import type { CommitLogBounds } from '../../src/store/commit-log/tree.ts'
+import type { CommitLogBounds } from '../../src/store/commit-log/bounds.ts'
 import { groupOf, lastOf, openWithCommitLog, stateOf } from './commit-log-setup.ts'
 
 const groups_of_round = [30, 25]

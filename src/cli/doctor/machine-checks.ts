@@ -4,6 +4,7 @@
  */
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
+import { boundsFor } from '../../store/commit-log/bounds.ts'
 import { isOpenToOthers } from '../../store/file-system.ts'
 import { bytesText, spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
@@ -45,12 +46,13 @@ function isPlainFile(mode: number): boolean {
 }
 
 /** The disk space below which a running engine stops writing soon. */
-function spaceVerdict(free_bytes: number, { disk_free_bytes_min }: Limits): Verdict {
+function spaceVerdict(free_bytes: number, limits: Limits): Verdict {
   const free = `${bytesText(free_bytes)} are free`
   const help = 'free disk space; reads, cancel and the removal of ended tasks go on'
+  const { disk_free_bytes_min, checkpoint_bytes } = limits
   if (free_bytes < disk_free_bytes_min) return bad(`${free}: writes are refused`, help)
-  // The commit log and a checkpoint of it take up to 256 MiB.
-  const needed = disk_free_bytes_min + 256 * 1_048_576
+  // Two commit logs, and as much again for a checkpoint.
+  const needed = disk_free_bytes_min + 4 * boundsFor(checkpoint_bytes).bytes_max
   if (free_bytes < needed) return warn(`${free}: the commit log may need more`, help)
   return ok(free)
 }

@@ -12,20 +12,12 @@ import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encod
 import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
 import type { LmdbTree, LmdbWriter } from '../lmdb/lmdb-tree.ts'
 import { checkKeyBytes } from '../tree.ts'
+import type { SliceBounds } from './bounds.ts'
 import { changeOffsets, type Frame, framesIn } from './frame.ts'
 import { sortLastByKey } from './key-sort.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
 import { arena_bytes } from './memtable.ts'
 import type { FrameRange } from './writer.ts'
-
-/** The size of one commit: short, and large enough for neighbours to share pages. */
-export interface SliceBounds {
-  readonly changes_max: number
-  readonly bytes_max: number
-}
-
-/** Commits four times as large cost no less in total. */
-export const slice_bounds: SliceBounds = { changes_max: 4_096, bytes_max: 1024 * 1024 }
 
 export interface CheckpointJob {
   /** Nothing is written into their memtable during the checkpoint. */

@@ -7,11 +7,12 @@ import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
+import type { CommitLogBounds } from './bounds.ts'
 import { commitDirectly } from './checkpoint.ts'
 import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
 import { recoverCommitLog, removeSegments, segmentPaths } from './recovery.ts'
 import { continueCommitLog, startCommitLog } from './segments.ts'
-import { type CommitLogBounds, type CommitLogFiles, commitLogTree } from './tree.ts'
+import { type CommitLogFiles, commitLogTree } from './tree.ts'
 
 export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
@@ -23,6 +24,8 @@ export interface CommitLogOptions {
   readonly tell?: Tell | undefined
   /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
+  /** As the limit of this name; 0 by default. */
+  readonly checkpoint_bytes?: number
   readonly bounds?: Partial<CommitLogBounds>
 }
 

@@ -33,6 +33,8 @@ export interface CommitLogOpening {
   readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes: number
+  /** As the limit of this name. */
+  readonly checkpoint_bytes: number
   bytes(count: number): Buffer
   /**
    * What makes a new state one of the engine's; undefined if it is one. Throws where this program

@@ -27,7 +27,8 @@ import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
-import { commitDirectly, type SliceBounds, slice_bounds } from './checkpoint.ts'
+import { boundsFor, type CommitLogBounds } from './bounds.ts'
+import { commitDirectly } from './checkpoint.ts'
 import { newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
@@ -37,20 +38,6 @@ import { newScanHints } from './scan-hints.ts'
 import { block_bytes } from './segment-file.ts'
 import type { CommitLogWriter } from './writer.ts'
 
-/** Bounds of the active segment: the bytes of its frames and the memory of its index. */
-export interface CommitLogBounds {
-  /** From here on a checkpoint starts, unless one runs. */
-  readonly checkpoint_bytes: number
-  /** Here commits wait for the checkpoint. */
-  readonly bytes_max: number
-  readonly slice: SliceBounds
-}
-
-const commit_log_bounds: CommitLogBounds = {
-  checkpoint_bytes: 32 * 1024 * 1024,
-  bytes_max: 64 * 1024 * 1024,
-  slice: slice_bounds,
-}
 const index_bytes_per_key = 128
 
 /** A commit log in files beside the data file, which needs them no more once it has all of them. */
@@ -81,6 +68,8 @@ export interface CommitLogTreeOptions {
   readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
+  /** As the limit of this name; 0 by default. */
+  readonly checkpoint_bytes?: number
   readonly bounds?: Partial<CommitLogBounds>
 }
 
@@ -96,7 +85,10 @@ export function commitLogTree(
   options: CommitLogTreeOptions,
 ): CommitLogTree {
   const { files } = options
-  const bounds: CommitLogBounds = { ...commit_log_bounds, ...options.bounds }
+  const bounds: CommitLogBounds = {
+    ...boundsFor(options.checkpoint_bytes ?? 0),
+    ...options.bounds,
+  }
   const hints = newScanHints()
   let commit_log = opened_commit_log
   let broken: unknown
