@@ -272,7 +272,7 @@ function claimOf(found: Reads, path: string, chance: Chance): ChangeBuffer | und
   if (found_format === format) return undefined
   const changes = newChangeBuffer()
   if (found_format !== undefined) {
-    beginUpgrade(changes)
+    beginUpgrade(changes, found)
     return changes
   }
   changes.put(format_key, Buffer.from(String(format)))

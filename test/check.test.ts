@@ -18,7 +18,8 @@ import {
   taskKey,
 } from '../src/codec/keys.ts'
 import { encodeCounts, noTasks } from '../src/codec/records.ts'
-import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
+import { decodeTask, encodeTask } from '../src/codec/task-bytes.ts'
+import type { TaskRecord } from '../src/codec/task-record.ts'
 import type { Task } from '../src/core/model.ts'
 import { callback, defineProcess, end, go, setData } from '../src/define.ts'
 import { changesOf } from '../src/store/change-buffer.ts'

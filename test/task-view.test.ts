@@ -8,7 +8,8 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { withParsedData } from '../src/client/transport.ts'
 import { docOfText } from '../src/codec/json.ts'
-import { decodeTask, encodeTask, type TaskRecord } from '../src/codec/task-record.ts'
+import { decodeTask, encodeTask } from '../src/codec/task-bytes.ts'
+import type { TaskRecord } from '../src/codec/task-record.ts'
 import type { Task } from '../src/core/model.ts'
 import { viewTask } from '../src/engine/task-view.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
@@ -58,6 +59,19 @@ const view = {
 }
 const details = { tag: 'api_limit', description: '€ and more' }
 const wide = { conv_id: 'ї€😀', node_id: 'n'.repeat(300), node_prev_id: '' }
+const zeros = {
+  change_ms: 1,
+  due_ms: 0,
+  at_ms: 0,
+  semaphor_at: 0,
+  attempts: 0,
+  visit: 0,
+  logic_at: 0,
+}
+const most = {
+  ...{ change_ms: 2 ** 48 - 1, due_ms: 2 ** 53 - 1, at_ms: 2 ** 53 - 2 },
+  ...{ visit: 2 ** 32 - 1, moves: 2 ** 32 - 1, semaphor_at: 0xffff, logic_at: 0xffff },
+}
 const ids = { caller_id: 'a'.repeat(24), called_id: 'b'.repeat(24) }
 const trace = {
   trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
@@ -78,6 +92,9 @@ const rows: readonly (readonly [string, Partial<TaskRecord>, object])[] = [
   ['wide data',              { doc: docOfText('{"a":"€"}') },          { dataText: '{"a":"€"}', data: { a: '€' } }],
   ['one with a trace',       { trace },                                { trace_id: trace.trace_id }],
   ['a trace before its ids', { trace, digest: Buffer.alloc(32, 1), ...ids }, { trace_id: trace.trace_id }],
+  ['zeros',                  zeros,                                    { change_time_ms: 1 }],
+  ['the largest numbers',    most,                                     { change_time_ms: 2 ** 48 - 1 }],
+  ['wide texts and all else', { ...wide, ...ids, trace, details, status: 'failed', user_id: 'ї', digest: Buffer.alloc(32, 1) }, { ...wide, status: 'failed', status_details: details, user_id: 'ї', trace_id: trace.trace_id }],
   ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { dataText: '{"a":1.10}', data: { a: 1.1 } }],
 ]
 
@@ -109,6 +126,13 @@ const golden: readonly (readonly [number, string, object | undefined])[] = [
       '37376f726465722d3177616974737461727443302f0573746172747b2261223a317d',
     trace,
   ],
+  [
+    4,
+    '04107f01ac50e248000000000001018bcfe56800000000000000050000000000000907b42408dcfd03ffff0301020704' +
+      '05094bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b70137376f726465722d3177616974737461727443302f' +
+      '0573746172747b2261223a317d',
+    trace,
+  ],
 ]
 for (const [version, hex, of_trace] of golden) {
   test(`a record of version ${version} is read for ever`, () => {
@@ -117,16 +141,14 @@ for (const [version, hex, of_trace] of golden) {
   })
 }
 
-test('only a task with a trace is of version 3, and its bytes are those of version 2 and the trace', () => {
-  const plain = Buffer.from(encodeTask(record))
-  const traced = Buffer.from(encodeTask({ ...record, trace }))
-  assert.deepEqual([plain[0], traced[0]], [2, 3])
-  const written = `${trace.trace_id}${trace.span_id}01`
-  assert.equal(traced.toString('hex', 74, 99), written)
-  // The checksum is over the rest.
-  assert.deepEqual(traced.subarray(8, 74), plain.subarray(8, 74))
-  assert.deepEqual(traced.subarray(99), plain.subarray(74))
-  assert.equal(decodeTask(record.obj_id, traced.subarray(0, 98)), 'damaged')
+test('a damaged record is told from a good one, whichever byte is wrong', () => {
+  const good = Buffer.from(encodeTask({ ...record, trace, ...wide }))
+  for (let at = 0; at < good.length; at++) {
+    const bad = Buffer.from(good)
+    bad[at] = (bad[at] as number) ^ 1
+    assert.equal(decodeTask(record.obj_id, bad), 'damaged', `byte ${at}`)
+    assert.equal(decodeTask(record.obj_id, good.subarray(0, at)), 'damaged', `${at} bytes`)
+  }
 })
 
 test('console.log shows the data, and so do JSON, copies and diffs', () => {

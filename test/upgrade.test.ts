@@ -1,5 +1,5 @@
 /**
- * A file of format 1 becomes one of format 2, whole and also if it is broken off after each of its
+ * A file of format 1 becomes one of the present format, whole and also if it is broken off after each of its
  * slices. The file (test/golden/format-1) was written by the last program of that format: tasks of
  * each status, and refs that were used again, in process 7; process 8 was removed.
  */
@@ -43,8 +43,9 @@ after(() => folder.remove())
 
 async function oldTree(): Promise<Tree> {
   const tree = memoryTree()
-  const changes = changesOf(entries)
-  beginUpgrade(changes)
+  await tree.commit(changesOf(entries))
+  const changes = changesOf([])
+  beginUpgrade(changes, tree)
   await tree.commit(changes)
   return tree
 }
@@ -89,7 +90,7 @@ describe('an upgrade', () => {
     const before = dump(tree)
     await upgradeFile(killedAfter(storeOf(tree), 1))
     assert.deepEqual(dump(tree), before)
-    assert.equal(tree.get(metaKey('format'))?.toString(), '2')
+    assert.equal(tree.get(metaKey('format'))?.toString(), '3')
   })
 
   it('is made when a file is opened, once', async () => {
@@ -100,11 +101,29 @@ describe('an upgrade', () => {
       // After a kill here an earlier program would find this, and none of the commit log.
       copyFileSync(path, `${path}-killed`)
       const below = new Map(await entriesOf(`${path}-killed`))
-      assert.equal(below.get(metaKey('format'))?.toString(), '2')
+      assert.equal(below.get(metaKey('format'))?.toString(), '3')
       await engine.close()
       const keys = new Map(await entriesOf(path))
-      assert.equal(keys.get(metaKey('format'))?.toString(), '2')
+      assert.equal(keys.get(metaKey('format'))?.toString(), '3')
       assert.equal(keys.get(metaKey('upgrade')), undefined)
+    }
+  })
+
+  it('of format 2 is its format alone, and goes on where one of format 1 was broken off', async () => {
+    for (const cursor of [undefined, '\x08']) {
+      const tree = await upgraded()
+      const whole = dump(tree)
+      const two = changesOf([[metaKey('format'), Buffer.from('2')]])
+      if (cursor !== undefined) two.put(metaKey('upgrade'), Buffer.from('\x08\xff'))
+      await tree.commit(two)
+      const changes = changesOf([])
+      beginUpgrade(changes, tree)
+      assert.deepEqual([...changes].length, cursor === undefined ? 2 : 1)
+      await tree.commit(changes)
+      const told: unknown[] = []
+      await upgradeFile(storeOf(tree), { tell: (event) => void told.push(event) })
+      assert.deepEqual(told, ['upgraded'])
+      assert.deepEqual(dump(tree), whole)
     }
   })
 

@@ -1,7 +1,7 @@
 /**
  * The records of processes, users, secrets, certificates and schedules: JSON text with the members
  * stated here. Also the values that are plain numbers: sums, counts and the bits of grants. Task
- * records have their own file, codec/task-record.
+ * records have their own file, codec/task-bytes.
  */
 import type { OpResult, SignatureKind, Status } from '../core/model.ts'
 import { parsePlain } from './json.ts'

@@ -48,7 +48,8 @@ import {
   type ProcessRecord,
   type ScheduleRecord,
 } from '../codec/records.ts'
-import { decodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
+import { decodeTask } from '../codec/task-bytes.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { parseTraceparent, traceparentOf } from '../core/tracing.ts'
 import type { Entry, Store, View } from '../store/store.ts'
 import type { CheckReport } from './api.ts'

@@ -17,14 +17,8 @@ import {
   refKey,
   taskKey,
 } from '../codec/keys.ts'
-import {
-  decodeTask,
-  encodeTask,
-  is_live,
-  is_over,
-  type TaskRecord,
-  type Wait,
-} from '../codec/task-record.ts'
+import { decodeTask, encodeTask } from '../codec/task-bytes.ts'
+import { is_live, is_over, type TaskRecord, type Wait } from '../codec/task-record.ts'
 import type { EndStatus } from '../core/counters.ts'
 import type { Doc } from '../core/model.ts'
 import type { TraceContext } from '../core/tracing.ts'

@@ -1,6 +1,9 @@
 /**
- * Brings a file of format 1 to format 2, when it is opened and before anything else happens to it.
+ * Brings a file of an earlier format to the present one, when it is opened and before anything else
+ * happens to it.
  *
+ * Of format 2 nothing changes but the format: its tasks are records of versions 1 to 3, those of
+ * format 3 also of version 4 (codec/task-bytes), which is made of a record when it is next written.
  * Format 1 counted only the live tasks of a node, listed no failed ones, and freed the ref of every
  * ended task. The work is one pass over the counters and one over the tasks, in slices: each is a
  * transaction that also stores how far it came, so after a crash the next opening goes on there.
@@ -19,14 +22,15 @@ import {
   taskOfKey,
 } from '../codec/keys.ts'
 import { decodeCounts, decodeSum, encodeCounts, noTasks } from '../codec/records.ts'
-import { decodeTask, encodeTask, is_live, type TaskRecord } from '../codec/task-record.ts'
+import { decodeTask, encodeTask } from '../codec/task-bytes.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { type Tell, tellNobody } from '../core/events.ts'
 import type { Status } from '../core/model.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
 
 /** Files of a higher format were written by a newer program. */
-export const format = 2
+export const format = 3
 export const format_key = metaKey('format')
 /** While an upgrade is under way: the key with which its next slice begins. */
 const upgrade_key = metaKey('upgrade')
@@ -45,13 +49,16 @@ export interface UpgradeOptions {
 }
 
 /**
- * What begins the upgrade of a file of format 1. It belongs into the data file itself before
- * anything is in its commit log: an earlier program reads the format before it recovers a commit
- * log.
+ * What begins the upgrade of a file of an earlier format; one that was broken off goes on from
+ * there. It belongs into the data file itself before anything is in its commit log: an earlier
+ * program reads the format before it recovers a commit log.
  */
-export function beginUpgrade(changes: Pick<Tx, 'put'>): void {
+export function beginUpgrade(changes: Pick<Tx, 'put'>, found: Pick<Tx, 'get'>): void {
+  const found_format = found.get(format_key)?.toString('utf8')
   changes.put(format_key, Buffer.from(String(format)))
-  putCursor(changes, keysOfType('node_count').from)
+  if (found.get(upgrade_key) !== undefined) return
+  const { from, to } = keysOfType(found_format === '1' ? 'node_count' : 'task')
+  putCursor(changes, found_format === '1' ? from : to)
 }
 
 /** Goes on with an upgrade that has begun. Rejects as `Store.update` does. */

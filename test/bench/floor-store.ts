@@ -15,7 +15,7 @@ import {
   refKey,
   taskKey,
 } from '../../src/codec/keys.ts'
-import { encodeTask } from '../../src/codec/task-record.ts'
+import { encodeTask } from '../../src/codec/task-bytes.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { serveCalls } from './child.ts'

@@ -50,7 +50,7 @@ export async function codeBed(
   const tree = memoryTree()
   await tree.commit(
     changesOf([
-      [metaKey('format'), Buffer.from('2')],
+      [metaKey('format'), Buffer.from('3')],
       [metaKey('file_id'), Buffer.from('12345678')],
       [metaKey('id_middle'), Buffer.from([1, 2, 3, 4, 5])],
     ]),

@@ -42,7 +42,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   if (tree.get(metaKey('format')) === undefined) {
     await tree.commit(
       changesOf([
-        [metaKey('format'), Buffer.from('2')],
+        [metaKey('format'), Buffer.from('3')],
         [metaKey('file_id'), Buffer.from('12345678')],
         [metaKey('id_middle'), Buffer.from([1, 2, 3, 4, 5])],
       ]),
