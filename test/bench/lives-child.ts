@@ -31,15 +31,19 @@ import {
  */
 export type LivesSide = 'ours' | 'off' | 'watched' | 'sqlite'
 
-export interface LivesSlot {
+/** For each task of a closed file, waiting or ended: of the data file, and with all beside it. */
+export interface TaskBytes {
+  readonly file_bytes: number
+  readonly disk_bytes: number
+}
+
+export interface LivesSlot extends TaskBytes {
   readonly lives_per_s: number
   /** Of requests, as the worst. */
   readonly p99_ms: number
   readonly worst_ms: number
   /** A life is two ops. */
   readonly cpu_us_per_op: number
-  /** Of the closed file and all beside it, for each of its tasks, waiting or ended. */
-  readonly bytes_per_task: number
 }
 
 export type LivesCalls = typeof calls
@@ -115,7 +119,7 @@ const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesSt
 const fill_batch = 1_000
 
 const calls = {
-  /** Creates a file with waiting tasks, under the numbers from 0 on; returns its bytes a task. */
+  /** Creates a file with waiting tasks, under the numbers from 0 on; returns its bytes for each. */
   async make({ side, path, tasks }: { side: LivesSide; path: string; tasks: number }) {
     const store = await openStore(side, path)
     for (let first = 0; first < tasks; first += fill_batch) {
@@ -123,7 +127,7 @@ const calls = {
       await store.apply(opsOf('create', first, count))
     }
     await store.close()
-    return await bytesPerTask(path, tasks)
+    return await bytesEach(path, tasks)
   },
 
   async run(given: {
@@ -178,16 +182,16 @@ const calls = {
     return {
       ...{ lives_per_s: whole.ops / 2 / (whole.seconds + close_s), p99_ms, worst_ms },
       cpu_us_per_op: (cpu_s * 1e6) / whole.ops,
-      bytes_per_task: await bytesPerTask(path, made),
+      ...(await bytesEach(path, made)),
     }
   },
 }
 
 serveCalls(calls)
 
-async function bytesPerTask(path: string, tasks: number): Promise<number> {
+async function bytesEach(path: string, tasks: number): Promise<TaskBytes> {
   const { file_bytes, beside_bytes } = await bytesOnDisk(path)
-  return (file_bytes + beside_bytes) / tasks
+  return { file_bytes: file_bytes / tasks, disk_bytes: (file_bytes + beside_bytes) / tasks }
 }
 
 function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp[] {

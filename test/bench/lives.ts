@@ -6,7 +6,7 @@
  */
 import { startChild } from './child.ts'
 import type { BenchFolder } from './folder.ts'
-import type { LivesCalls, LivesSide, LivesSlot } from './lives-child.ts'
+import type { LivesCalls, LivesSide, LivesSlot, TaskBytes } from './lives-child.ts'
 import { rotated } from './measure.ts'
 import { removeFiles } from './resource-usage.ts'
 import { type Summary, summaryOf } from './statistics.ts'
@@ -22,12 +22,12 @@ export interface LivesLine {
 
 export type LivesSummary = Readonly<Record<keyof LivesSlot, Summary>>
 
-/** Bytes on disk a task, of ours and SQLite: of waiting tasks as made, and after as many lives. */
+/** Bytes on disk a task: of waiting tasks as made, and after as many lives. */
 export interface BytesLine {
   readonly kind: 'bytes'
   readonly cell: string
-  readonly waiting: { readonly ours: number; readonly sqlite: number }
-  readonly lived: { readonly ours: number; readonly sqlite: number }
+  readonly waiting: Readonly<Record<'ours' | 'sqlite', TaskBytes>>
+  readonly lived: Readonly<Record<'ours' | 'sqlite', TaskBytes>>
 }
 
 /** A cell with something that can be switched off, and without. */
@@ -152,12 +152,12 @@ async function makeFile(
   folder: BenchFolder,
   side: LivesSide,
   tasks: number,
-): Promise<{ path: string; bytes_per_task: number }> {
+): Promise<{ path: string; bytes: TaskBytes }> {
   const path = folder.newPath()
   const child = startChild<LivesCalls>(folder.script('lives-child'))
-  const bytes_per_task = await child.call('make', { side, path, tasks })
+  const bytes = await child.call('make', { side, path, tasks })
   await child.stop()
-  return { path, bytes_per_task }
+  return { path, bytes }
 }
 
 const bytes_tasks = 200_000
@@ -168,14 +168,14 @@ export async function* bytesCell(run: LivesRun): AsyncGenerator<BytesLine> {
   const cell = `bytes/${bytes_tasks}`
   if (!isChosen(cell)) return
   const tasks = is_quick ? bytes_tasks / 200 : bytes_tasks
-  const of = async (side: LivesSide): Promise<readonly [waiting: number, lived: number]> => {
-    const { path, bytes_per_task } = await makeFile(folder, side, tasks)
+  const of = async (side: LivesSide): Promise<readonly [waiting: TaskBytes, lived: TaskBytes]> => {
+    const { path, bytes } = await makeFile(folder, side, tasks)
     const child = startChild<LivesCalls>(folder.script('lives-child'))
     const load = { ops: 100, callers: 4, slot_s: Number.POSITIVE_INFINITY, lives_max: tasks }
     const lived = await child.call('run', { side, path, tasks, ...load })
     await child.stop()
     await removeFiles(path)
-    return [bytes_per_task, lived.bytes_per_task]
+    return [bytes, lived]
   }
   const [ours, sqlite] = [await of('ours'), await of('sqlite')]
   yield {
@@ -188,7 +188,8 @@ function summary(valuesOf: (of: keyof LivesSlot) => readonly number[]): LivesSum
   const of = (name: keyof LivesSlot): Summary => summaryOf(valuesOf(name))
   return {
     ...{ lives_per_s: of('lives_per_s'), p99_ms: of('p99_ms'), worst_ms: of('worst_ms') },
-    ...{ cpu_us_per_op: of('cpu_us_per_op'), bytes_per_task: of('bytes_per_task') },
+    ...{ cpu_us_per_op: of('cpu_us_per_op') },
+    ...{ file_bytes: of('file_bytes'), disk_bytes: of('disk_bytes') },
   }
 }
 

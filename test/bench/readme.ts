@@ -17,6 +17,7 @@ import type { NodesLine } from './cluster/nodes.ts'
 import { clusterText } from './cluster/report.ts'
 import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { ProcessLine } from './process-cells.ts'
+import { two } from './report.ts'
 import { cluster_targets, optionsOf, type PartLine, partOf, type TargetLine } from './targets.ts'
 
 type Line =
@@ -124,10 +125,11 @@ const threeDigits = (value: number): string => value.toPrecision(3)
 function bytesTable(lines: readonly BytesLine[]): string {
   const rows = lines.flatMap(({ waiting, lived }) =>
     [['all wait', waiting] as const, ['half ended', lived] as const].map(([of, both]) => [
-      ...[of, whole(both.ours), whole(both.sqlite), (both.ours / both.sqlite).toFixed(2)],
+      ...[of, whole(both.ours.disk_bytes), whole(both.ours.file_bytes)],
+      ...[whole(both.sqlite.disk_bytes), two(both.ours.disk_bytes / both.sqlite.disk_bytes)],
     ]),
   )
-  return table(['tasks', 'ours', 'sqlite', 'over it'], rows, 1)
+  return table(['tasks', 'ours', 'its data file alone', 'sqlite', 'over it'], rows, 1)
 }
 
 function onOffTable(cells: readonly OnOffLine[]): string {

@@ -82,7 +82,8 @@ export function livesText({ cell, ours, sqlite, over }: LivesLine): string {
 
 export function bytesText({ cell, waiting, lived }: BytesLine): string {
   const of = ({ ours, sqlite }: BytesLine['lived']): string =>
-    `${number(ours)} bytes a task, sqlite ${number(sqlite)}, over it ${two(ours / sqlite)}`
+    `${number(ours.disk_bytes)} bytes a task, ${number(ours.file_bytes)} of them in the data file;` +
+    ` sqlite ${number(sqlite.disk_bytes)}, over it ${two(ours.disk_bytes / sqlite.disk_bytes)}`
   return `${cell}: all wait: ${of(waiting)}; half ended: ${of(lived)}`
 }
 

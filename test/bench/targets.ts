@@ -163,7 +163,7 @@ function otherLivesTargets(line: LivesLine | BytesLine | OnOffLine): TargetLine[
     return (['waiting', 'lived'] as const).map((of) => {
       const { ours, sqlite } = line[of]
       const row = `bytes a task, ${of === 'waiting' ? 'all wait' : 'half ended'}, over sqlite`
-      const measured = summaryOf([ours / sqlite])
+      const measured = summaryOf([ours.disk_bytes / sqlite.disk_bytes])
       return targetLine({ row, cell: line.cell, wanted: bytes_max, is_upper_bound: true, measured })
     })
   }
