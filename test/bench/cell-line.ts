@@ -3,7 +3,7 @@
  * and ratios of ours over each other side. A ratio of rates is computed within each repetition and
  * then summarised.
  */
-import { type Cell, cellName, type OurName, type SideName } from './cells.ts'
+import { type Cell, cellName, type SideName } from './cells.ts'
 import type { Measured } from './measure.ts'
 import { type SideSlot, type Summary, summaryOf } from './statistics.ts'
 
@@ -16,7 +16,6 @@ export interface CellLine {
 }
 
 export interface Ratio {
-  readonly ours: SideName
   readonly against: SideName
   /** Ours over the other, within a repetition. */
   readonly ops_per_s: Summary
@@ -44,31 +43,21 @@ export interface SideLine {
   readonly tasks?: number
 }
 
-const our_names: readonly OurName[] = ['ours', 'client', 'embedded']
-
-export function isOurs(name: SideName): name is OurName {
-  return our_names.some((ours) => ours === name)
-}
-
 export function cellLine({ cell, slots }: Measured): CellLine {
   const sides = Object.fromEntries(
     [...slots].map(([name, side_slots]) => [name, sideLine(side_slots)]),
   )
-  const names = [...slots.keys()]
-  const pairs = names.filter(isOurs).flatMap((ours) => {
-    return names.filter((name) => !isOurs(name)).map((against) => [ours, against] as const)
-  })
   // The rate of a `half` cell is given, not measured.
-  const ratios = cell.kind === 'half' ? [] : pairs.map((pair) => ratioOf(slots, ...pair))
+  const others = cell.kind === 'half' ? [] : [...slots.keys()].filter((name) => name !== 'ours')
+  const ratios = others.map((against) => ratioOf(slots, against))
   return { kind: 'cell', name: cellName(cell), cell, ratios, sides }
 }
 
-function ratioOf(slots: Measured['slots'], ours: SideName, against: SideName): Ratio {
-  const [our_slots, other_slots] = [slots.get(ours) ?? [], slots.get(against) ?? []]
+function ratioOf(slots: Measured['slots'], against: SideName): Ratio {
+  const [our_slots, other_slots] = [slots.get('ours') ?? [], slots.get(against) ?? []]
   const medianOf = (list: readonly SideSlot[], of: 'p50_ms' | 'p99_ms'): number =>
     summaryOf(list.map((slot) => slot[of])).median
   return {
-    ours,
     against,
     ops_per_s: summaryOf(
       our_slots.map((slot, rep) => slot.ops_per_s / (other_slots[rep]?.ops_per_s ?? Number.NaN)),

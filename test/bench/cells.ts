@@ -31,24 +31,20 @@ export type Refs = 'random' | 'ascending'
 
 /**
  * `half`: requests arrive at half of the highest rate that the side reached, whether earlier ones are
- * answered or not. `servers`: beside rivals that need a server of their own.
+ * answered or not.
  */
-export type Kind = 'usual' | 'half' | 'servers'
+export type Kind = 'usual' | 'half'
 
 /**
- * `ours` is called over the cell's transport, `client` through our client library over HTTP, and
- * `embedded` in-process. `floor`: the same transport without a store, or LMDB by hand. `tenth`: ours
- * with a tenth of the tasks. All others are rivals.
+ * `ours` is called over the cell's transport. `floor`: the same transport without a store, or LMDB by
+ * hand. `tenth`: ours with a tenth of the tasks. All others are rivals.
  */
-export type SideName = OurName | 'floor' | 'tenth' | SqliteName | ServerRivalName
-export type OurName = 'ours' | 'client' | 'embedded'
+export type SideName = 'ours' | 'floor' | 'tenth' | SqliteName
 /**
  * `sqlite` has an index by ref, `sqlite-nodes` also one by node, as ours has; `sqlite-tuned` has the
  * settings that measured best on large files.
  */
 export type SqliteName = 'sqlite' | 'sqlite-nodes' | 'sqlite-tuned'
-export type ServerRivalName = (typeof server_rivals)[number]
-export const server_rivals = ['bullmq', 'pg-boss', 'dbos', 'restate'] as const
 
 export interface Cell {
   readonly file: FileName
@@ -76,22 +72,19 @@ export interface Scale {
   readonly few_tasks: number
   /** Waiting tasks in the `large` file. */
   readonly many_tasks: number
-  /** Waiting tasks in the `huge` file; 0 to leave it out. */
+  /** Waiting tasks in the `huge` file, which only `--full` measures. */
   readonly most_tasks: number
-}
-
-const plain = {
-  ...{ reps: 5, has_trial_rep: true, warmup_s: 0.4, slot_s: 0.4 },
-  ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 0 },
 }
 
 export const scales = {
   quick: {
     ...{ reps: 1, has_trial_rep: false, warmup_s: 0.01, slot_s: 0.03 },
-    ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 0 },
+    ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 50_000 },
   },
-  plain,
-  full: { ...plain, slot_s: 1, most_tasks: 10_000_000 },
+  plain: {
+    ...{ reps: 5, has_trial_rep: true, warmup_s: 0.4, slot_s: 0.4 },
+    ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 10_000_000 },
+  },
 } as const satisfies Record<string, Scale>
 
 type Point = Pick<Cell, 'ops' | 'callers'>
@@ -124,7 +117,6 @@ const rows: readonly (readonly [
   ['empty', 'ascending', 'http', both, [one_by_many, batch_by_one]],
   ['empty', 'random', 'grpc', both, [one_by_one, one_by_many]],
   ['empty', 'random', 'grpc-stream', both, [one_by_many, batch_by_many]],
-  ['empty', 'random', 'http', both, [one_by_many], 'servers'],
   ['large', 'random', 'in-process', both, all],
   ['large', 'random', 'in-process', ['read'], [one_by_one]],
   ['large', 'random', 'http', both, all],
@@ -141,11 +133,9 @@ export const cells: readonly Cell[] = rows.flatMap(
     ),
 )
 
-/** The sides of a cell; `servers`: the rivals with servers that can run on this machine. */
-export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readonly SideName[] {
-  if (cell.kind === 'servers') return ['ours', 'client', 'embedded', ...servers]
+export function sidesOf(cell: Cell): readonly SideName[] {
   if (cell.kind === 'half') return ['ours']
-  if (cell.file === 'huge') return ['ours', 'tenth', 'sqlite']
+  if (cell.file === 'huge') return ['ours', 'tenth']
   if (cell.verb === 'read') return ['ours', 'sqlite']
   if (cell.transport === 'in-process') {
     const other = cell.file === 'large' ? 'sqlite-tuned' : 'sqlite-nodes'
@@ -154,18 +144,12 @@ export function sidesOf(cell: Cell, servers: readonly ServerRivalName[]): readon
   return ['ours', 'floor']
 }
 
-/** Factors of the warm-up and of the slot. */
-const span_factors: Readonly<Record<Kind, readonly [warmup: number, slot: number]>> = {
-  usual: [1, 1],
-  // Long enough that a slot has checkpoints, and the slower first one falls into the warm-up.
-  half: [15, 15],
-  // All clients are JavaScript, which must be compiled, and servers run for long.
-  servers: [5, 1],
-}
+/** Factor of both spans: a slot has checkpoints, and the slower first one falls into the warm-up. */
+const half_factor = 15
 
 export function spanOf({ kind }: Cell, { warmup_s, slot_s }: Scale): Span {
-  const [warmup, slot] = span_factors[kind]
-  return { warmup_s: warmup * warmup_s, slot_s: slot * slot_s }
+  const factor = kind === 'half' ? half_factor : 1
+  return { warmup_s: factor * warmup_s, slot_s: factor * slot_s }
 }
 
 export function serverOf({ transport }: Cell): ServerName {

@@ -3,32 +3,20 @@
  * one op, and requests are serialised and signed while the clock runs.
  */
 import { type Client, connect } from '../../src/client.ts'
-import type { Refs, Verb } from './cells.ts'
 import { serveCalls } from './child.ts'
-import { closedLoop } from './closed-loop.ts'
 import { type LivesLoad, lifeOrder, livesLoop } from './life-order.ts'
 import type { Endpoint } from './load-clients.ts'
 import type { Slot } from './statistics.ts'
-import type { Span } from './stopwatch.ts'
-import { conv_id, dataOf, opSource, refOf, user } from './workload.ts'
+import { conv_id, dataOf, refOf, user } from './workload.ts'
 
 export type ClientLibraryCalls = typeof calls
-
-interface LibraryLoad extends Span {
-  readonly port: number
-  readonly secret: string
-  readonly verb: Verb
-  readonly callers: number
-  readonly tasks: number
-  readonly refs: Refs
-}
 
 type LibraryLives = LivesLoad & Endpoint & { readonly tasks: number }
 
 let current: { readonly port: number; readonly client: Client } | undefined
 
 /** Keeps one client for each server, as an application does. */
-async function clientOf({ port, secret }: Pick<LibraryLoad, 'port' | 'secret'>): Promise<Client> {
+async function clientOf({ port, secret }: Endpoint): Promise<Client> {
   if (current?.port === port) return current.client
   await current?.client.close()
   const client = await connect({ url: `http://127.0.0.1:${port}`, user, secret })
@@ -37,18 +25,6 @@ async function clientOf({ port, secret }: Pick<LibraryLoad, 'port' | 'secret'>):
 }
 
 const calls = {
-  async run({ port, secret, verb, callers, tasks, refs, ...span }: LibraryLoad): Promise<Slot> {
-    if (verb === 'read') throw new Error('the client library is not measured with reads')
-    const client = await clientOf({ port, secret })
-    const source = opSource(tasks, refs)
-    return await closedLoop({ callers, ops: 1, ...span }, async () => {
-      const n = source.take(verb, 1)[0] as number
-      const input = { conv_id, ref: refOf(n, refs), data: dataOf(verb, n) }
-      const { proc } = await client[verb](input)
-      if (proc !== 'ok') throw new Error(`${verb}: ${proc}`)
-    })
-  },
-
   /** Whole lives, at a server with so many waiting tasks, one slot for each. */
   async lives({ port, secret, tasks, ...load }: LibraryLives): Promise<Slot> {
     const client = await clientOf({ port, secret })

@@ -6,7 +6,7 @@
  * cannot end a job that nobody has fetched.
  */
 import { serveLives } from './cluster/lives-calls.ts'
-import { loadPackage } from './rival-calls.ts'
+import { loadPackage } from './rival-packages.ts'
 import { timer_s } from './workload.ts'
 
 interface Job {

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CellLine, cellLine } from './cell-line.ts'
-import { type Cell, cellName, cells, type Scale, scales, server_rivals } from './cells.ts'
+import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
 import { clusterText } from './cluster/report.ts'
 import { clusterRun } from './cluster/run.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
@@ -19,7 +19,7 @@ import {
 } from './lives.ts'
 import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
-import { type Available, measureAll } from './measure.ts'
+import { measureAll } from './measure.ts'
 import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
 import {
   bytesText,
@@ -31,7 +31,7 @@ import {
   targetsText,
   templateText,
 } from './report.ts'
-import { findRivals } from './rival-packages.ts'
+import { findRivals, type ServerRivalName, server_rivals } from './rival-packages.ts'
 import {
   server_lives_cell,
   serverLivesCells,
@@ -119,18 +119,17 @@ async function main(args: string[]): Promise<void> {
     },
   })
   if (values.help) return console.log(help)
-  const given: Scale = scales[values.quick ? 'quick' : values.full ? 'full' : 'plain']
+  const given: Scale = scales[values.quick ? 'quick' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
   const isChosen = (name: string): boolean =>
     values.only.some((text) => name.includes(text)) && (!values.targets || hasTarget(name))
   const names = new Set(cells.map(cellName).filter(isChosen))
-  const has_servers = values.rivals || !(values.quick || values.targets)
-  const isRun = ({ file, kind }: Cell): boolean =>
-    (file !== 'huge' || scale.most_tasks > 0) && (kind !== 'servers' || has_servers)
+  const has_servers =
+    isChosen(server_lives_cell) && (values.rivals || !(values.quick || values.targets))
   // A `half` cell needs the highest rate of its cell, so that one is measured too.
   const chosen = cells.filter(
     (cell) =>
-      isRun(cell) &&
+      (cell.file !== 'huge' || values.full) &&
       [cell, { ...cell, kind: 'half' } as const].some((one) => names.has(cellName(one))),
   )
   const stream = values.json === json_to_stdout ? process.stderr : process.stdout
@@ -162,17 +161,17 @@ async function main(args: string[]): Promise<void> {
       return
     }
     out.print(notesText(machine, scale))
-    const has_server_lives = isChosen(server_lives_cell) && has_servers
-    const available = findAvailable(chosen, has_server_lives, values.rivals, out)
     const lives: (LivesLine | BytesLine | OnOffLine)[] = []
-    if (available.has_sqlite) {
+    const has_sqlite = hasSqlite(out.print)
+    if (has_sqlite) {
       lives.push(...(await printAll(livesCells(run), livesText, out)))
       lives.push(...(await printAll(bytesCell(run), bytesText, out)))
     }
     if (values.targets) lives.push(...(await printAll(livesOnAndOff(run, true), onOffText, out)))
-    const beside = has_server_lives ? serverLivesCells({ ...run, rivals: available.servers }) : []
+    const rivals = has_servers ? usableRivals(values.rivals, out) : []
+    const beside = has_servers ? serverLivesCells({ ...run, rivals }) : []
     const of_servers = serverLivesTargets(await printAll(beside, serverLivesText, out))
-    const measured = await measure(folder, scale, chosen, available, values.profile, out)
+    const measured = await measure(folder, scale, chosen, has_sqlite, values.profile, out)
     printCells(measured, [...livesTargets(lives), ...of_servers], machine, scale, out)
     await printAll(processCells(run), processText, out)
     if (values.targets) for (const line of out.parts()) out.lines.push(line)
@@ -189,26 +188,17 @@ function writeLines({ lines }: Output, to: string | undefined): void {
 }
 
 /** The rivals that can run here; prints each that is left out. */
-function findAvailable(
-  chosen: readonly Cell[],
-  has_server_lives: boolean,
-  install: boolean,
-  out: Output,
-): Available {
-  const has_sqlite = hasSqlite(out.print)
-  if (!install && !has_server_lives && !chosen.some(({ kind }) => kind === 'servers')) {
-    return { servers: [], has_sqlite }
-  }
+function usableRivals(install: boolean, out: Output): readonly ServerRivalName[] {
   const { usable, missing } = findRivals(server_rivals, install, out.print)
   for (const text of missing) out.print(`left out: ${text}`)
-  return { servers: usable, has_sqlite }
+  return usable
 }
 
 async function measure(
   folder: BenchFolder,
   scale: Scale,
   chosen: readonly Cell[],
-  available: Available,
+  has_sqlite: boolean,
   profile: string | undefined,
   out: Output,
 ): Promise<CellLine[]> {
@@ -220,8 +210,8 @@ async function measure(
   })
   const lines: CellLine[] = []
   try {
-    const run = { folder, scale, clients, templates, engine_flags, print: out.print }
-    for await (const group of measureAll(run, chosen, available)) {
+    const run = { folder, scale, clients, templates, engine_flags }
+    for await (const group of measureAll(run, chosen, has_sqlite)) {
       lines.push(...group.map(cellLine))
       out.spend(lines.at(-1)?.name ?? '')
     }
@@ -241,7 +231,7 @@ function printCells(
   const targets = [...of_lives, ...targetLines(lines, machine.sync_ms, scale)]
   if (targets.length + lines.length === 0) return
   out.lines.push(...lines, ...targets)
-  out.print(`\n${tablesText(lines)}\n`)
+  if (lines.length > 0) out.print(`\n${tablesText(lines)}\n`)
   if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
 }
 

@@ -26,8 +26,8 @@ export function notesText({ cores }: Machine, scale: Scale): string {
     `${scale.reps} repetitions of ${scale.slot_s} s for each cell and side, alternately, each after` +
       ` a warm-up of ${scale.warmup_s} s. Server, client and background work share the ${cores} cores.`,
     `empty: creates into a new file, modifies and reads among ${number(scale.few_tasks)} waiting` +
-      ` tasks. large: all among ${number(scale.many_tasks)}` +
-      `${scale.most_tasks === 0 ? '' : `, huge: among ${number(scale.most_tasks)}`}.`,
+      ` tasks. large: all among ${number(scale.many_tasks)}, huge: among` +
+      ` ${number(scale.most_tasks)}.`,
     ...notes,
     '',
   ].join('\n')
@@ -43,9 +43,9 @@ const notes = [
   'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB,' +
     ' an index by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a' +
     ' checkpoint every 10,000 pages.',
-  'servers: 64 callers in one Node process on every side; client is our client library over HTTP,' +
-    ' embedded is ours in the process of its callers; warm-ups are five times as long. half:' +
-    ' requests arrive at half of the highest rate; warm-ups and slots are 15 times as long.',
+  'half: requests arrive at half of the highest rate; warm-ups and slots are 15 times as long.',
+  'lives/servers: 64 callers in one Node process on every side; client is our client library over' +
+    ' HTTP, embedded is ours in the process of its callers.',
 ]
 
 export function templateText({ by, tasks, refs, seconds, footprint }: TemplateLine): string {
@@ -91,9 +91,8 @@ const cell_heads = ['file', 'refs', 'transport', 'verb', 'ops', 'callers']
 
 export function tablesText(lines: readonly CellLine[]): string {
   const ratios = lines.flatMap((line) =>
-    line.ratios.map(({ ours, against, ops_per_s, p50, p99 }) => [
+    line.ratios.map(({ against, ops_per_s, p50, p99 }) => [
       ...cellColumns(line),
-      ours,
       against,
       ops_per_s.median.toFixed(2),
       spread(ops_per_s, (value) => value.toFixed(2)),
@@ -115,7 +114,7 @@ export function tablesText(lines: readonly CellLine[]): string {
   return [
     'Ratios of ours over the other: ops/s within a repetition, median (min … max); latency of medians',
     '',
-    table([...cell_heads, 'ours', 'over', 'ops/s', 'min … max', 'p50', 'p99'], ratios, 8),
+    table([...cell_heads, 'over', 'ops/s', 'min … max', 'p50', 'p99'], ratios, 7),
     '',
     'Absolute figures, medians. Latency: of a request; settled: including the time until the process' +
       ' was idle after its last answer; cpu: of the process, in-process with the load',

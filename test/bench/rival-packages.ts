@@ -5,13 +5,15 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bin, no_postgres } from '../support/postgres.ts'
-import type { ServerRivalName } from './cells.ts'
 
-/** graphile-worker takes part on one PostgreSQL only. */
-export type RivalName = ServerRivalName | 'graphile-worker'
+/** Those of whole lives beside servers; pg-boss and graphile-worker take part on one PostgreSQL only. */
+export const server_rivals = ['bullmq', 'dbos', 'restate'] as const
+export type ServerRivalName = (typeof server_rivals)[number]
+export type RivalName = ServerRivalName | 'pg-boss' | 'graphile-worker'
 
 export type BackendName = 'redis' | 'postgres' | 'restate'
 
@@ -81,6 +83,11 @@ export function rivalPackages(name: RivalName): RivalPackages {
 /** The folder that a rival's packages are resolved from. */
 export function packagesOf(name: string): string {
   return join(rivalsFolder(), name)
+}
+
+/** It has no types here: each caller declares the part of it that it uses. */
+export function loadPackage<T>(folder: string, name: string): T {
+  return createRequire(join(folder, 'package.json'))(name) as T
 }
 
 /** The program of a backend, or PostgreSQL's folder of them; undefined if it is not installed. */

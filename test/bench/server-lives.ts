@@ -6,7 +6,6 @@
  * Ours has a new file in each slot. A rival's processes live as long as the run, and so stay warm; it
  * is frozen between its slots.
  */
-import type { ServerRivalName } from './cells.ts'
 import { startChild } from './child.ts'
 import type { ClientLibraryCalls } from './client-library.ts'
 import type { LivesCalls } from './cluster/lives-calls.ts'
@@ -16,20 +15,13 @@ import type { HttpLivesCalls } from './lives-http.ts'
 import type { Endpoint } from './load-clients.ts'
 import { removeFiles } from './resource-usage.ts'
 import { startBackend } from './rival-backends.ts'
-import { packagesOf, rivalPackages } from './rival-packages.ts'
+import { packagesOf, rivalPackages, type ServerRivalName } from './rival-packages.ts'
 import { type Slot, type Summary, summaryOf } from './statistics.ts'
 import { spanSeconds } from './stopwatch.ts'
-import { type TargetLine, targetLine } from './targets.ts'
+import { type OurName, type TargetLine, targetLine } from './targets.ts'
 
 /** Ours and DBOS have two forms: in the process of their callers, and behind HTTP. */
-export type LivesSideName =
-  | 'ours'
-  | 'client'
-  | 'embedded'
-  | 'bullmq'
-  | 'dbos'
-  | 'dbos-http'
-  | 'restate'
+export type LivesSideName = OurName | RivalSideName
 
 export interface ServerLivesLine {
   readonly kind: 'server-lives'
@@ -45,13 +37,12 @@ interface LivesRates {
 }
 
 interface LivesRatio {
-  readonly ours: OursName
+  readonly ours: OurName
   readonly over: RivalSideName
   readonly wanted: number
 }
 
-type OursName = 'ours' | 'client' | 'embedded'
-type RivalSideName = Exclude<LivesSideName, OursName>
+type RivalSideName = ServerRivalName | 'dbos-http'
 
 /** Like against like: libraries, one op in an HTTP request, in one process. */
 const compared: readonly LivesRatio[] = [
@@ -128,7 +119,7 @@ interface SideOptions {
   readonly tasks: number
 }
 
-function ourSide(name: OursName, { folder, load, tasks }: SideOptions): LivesSide {
+function ourSide(name: OurName, { folder, load, tasks }: SideOptions): LivesSide {
   const http = name === 'ours' ? startHttp(folder) : undefined
   const library =
     name === 'client' ? startChild<ClientLibraryCalls>(folder.script('client-library')) : undefined

@@ -1,11 +1,9 @@
 /**
  * Our sides: an engine in a child of its own, with the server of the group or none. A copy of a large
- * file stays open for the whole group, and so does a small file in `servers` cells, where rivals keep
- * theirs too. In all other cells a small file is made for each slot and removed after it.
+ * file stays open for the whole group; a small file is made for each slot and removed after it.
  */
-import { type Cell, cellName, type OurName, type ServerName, tasksOf } from './cells.ts'
+import { type Cell, cellName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
-import type { ClientLibraryCalls } from './client-library.ts'
 import type { EngineCalls } from './engine-child.ts'
 import type { Endpoint } from './load-clients.ts'
 import type { Group, Run, Side } from './side.ts'
@@ -14,34 +12,25 @@ import type { Span } from './stopwatch.ts'
 import type { WatchName } from './watches.ts'
 
 export interface OurForm {
-  readonly name: OurName | 'tenth'
-  readonly server: ServerName
-  /** Through our own client library instead of the load client. */
-  readonly uses_library: boolean
+  readonly name: 'ours' | 'tenth'
   readonly watches?: readonly WatchName[]
 }
 
 export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
   const { folder, scale, clients } = run
-  const { name, server } = form
-  const { refs } = group
+  const { name, watches } = form
+  const { refs, server } = group
   const engine = startChild<EngineCalls>(folder.script('engine-child'), run.engine_flags)
-  const library = form.uses_library
-    ? startChild<ClientLibraryCalls>(folder.script('client-library'))
-    : undefined
   // `tenth` runs the load of the huge file on the large one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const { watches } = form
   const options = { refs, server, tls_folder: folder.tls_folder, watches }
 
   const openNew = (tasks: number): Promise<Endpoint> =>
     engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true })
 
   let open_endpoint: Endpoint | undefined
-  if (group.cells[0]?.kind === 'servers') {
-    open_endpoint = await openNew(scale.few_tasks)
-  } else if (file !== 'empty') {
+  if (file !== 'empty') {
     const tasks = tasksIn(group.cells[0] as Cell)
     const path = await folder.copy(await run.templates.engine(tasks, refs))
     open_endpoint = await engine.call('open', { ...options, path, tasks, is_new: false })
@@ -50,8 +39,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   const load = async (cell: Cell, tasks: number, span: Span, endpoint: Endpoint): Promise<Slot> => {
     const { verb, ops, callers } = cell
     if (server === 'in-process') return engine.call('run', { verb, ops, callers, ...span })
-    if (library === undefined) return clients.send(name, cell, tasks, span, endpoint)
-    return library.call('run', { ...endpoint, verb, callers, ...span, tasks, refs })
+    return clients.send(name, cell, tasks, span, endpoint)
   }
 
   return {
@@ -75,7 +63,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
     },
     async stop() {
       await engine.call('close', { remove: true })
-      await Promise.all([engine.stop(), library?.stop()])
+      await engine.stop()
     },
   }
 }

@@ -32,6 +32,4 @@ export interface Run {
   readonly templates: Templates
   /** Node flags of the engine processes. */
   readonly engine_flags: string[]
-  /** Prints a line of progress. */
-  print(text: string): void
 }

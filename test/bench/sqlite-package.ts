@@ -7,8 +7,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { loadPackage } from './rival-calls.ts'
-import { installPackages, packagesOf, runQuietly } from './rival-packages.ts'
+import { installPackages, loadPackage, packagesOf, runQuietly } from './rival-packages.ts'
 
 interface Statement {
   run(...values: unknown[]): { readonly changes: number }

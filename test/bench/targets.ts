@@ -9,6 +9,8 @@ import type { ClusterSide } from './cluster/line.ts'
 import type { BytesLine, LivesLine, OnOffLine } from './lives.ts'
 import { type Summary, summaryOf } from './statistics.ts'
 
+/** `client`: our client library over HTTP; `embedded`: the engine in the process of its callers. */
+export type OurName = 'ours' | 'client' | 'embedded'
 export type Unit = '' | 'ms' | 'MB'
 
 export interface TargetLine {
@@ -16,7 +18,7 @@ export interface TargetLine {
   readonly row: string
   /** The cell that it was measured by. */
   readonly cell: string
-  readonly ours: SideName
+  readonly ours: OurName
   readonly wanted: number
   readonly is_upper_bound: boolean
   readonly unit: Unit
@@ -62,12 +64,6 @@ const ratios: readonly (readonly [string, string, SideName, number])[] = [
   ['gRPC unary, modify', 'empty/grpc/modify/1x64', 'floor', 0.85],
   ['gRPC stream, one op a message, create', 'empty/grpc-stream/create/1x64', 'floor', 0.85],
   ['gRPC stream, one op a message, modify', 'empty/grpc-stream/modify/1x64', 'floor', 0.85],
-  ['HTTP, one op, 64 callers, create', 'empty/http/create/1x64/servers', 'bullmq', 1.5],
-  ['HTTP, one op, 64 callers, modify', 'empty/http/modify/1x64/servers', 'bullmq', 1.5],
-  ['HTTP or embedded, 64 callers, create', 'empty/http/create/1x64/servers', 'dbos', 15],
-  ['HTTP or embedded, 64 callers, resume', 'empty/http/modify/1x64/servers', 'dbos', 15],
-  ['HTTP, one op, 64 callers, create', 'empty/http/create/1x64/servers', 'restate', 15],
-  ['HTTP, one op, 64 callers, resume', 'empty/http/modify/1x64/servers', 'restate', 15],
   ...['create', 'modify'].flatMap((verb) =>
     ['1x1', '1x64', '100x1'].map(
       (point) =>
@@ -101,17 +97,12 @@ export function targetLines(
   const by_name = new Map(lines.map((line) => [line.name, line]))
   const of_ratios = ratios.flatMap(([row, cell, against, wanted]) =>
     (by_name.get(cell)?.ratios ?? [])
-      .filter((ratio) => ratio.against === against && isCompared(ratio.ours, against))
-      .map(({ ours, ops_per_s }) =>
-        targetLine({ row: `${row}, over ${against}`, cell, ours, wanted, measured: ops_per_s }),
+      .filter((ratio) => ratio.against === against)
+      .map(({ ops_per_s: measured }) =>
+        targetLine({ row: `${row}, over ${against}`, cell, wanted, measured }),
       ),
   )
   return [...of_ratios, ...p99Lines(by_name, sync_ms), ...heapLines(by_name, scale)]
-}
-
-/** Only DBOS runs in the process of its callers, as `embedded` does. */
-function isCompared(ours: SideName, against: SideName): boolean {
-  return ours !== 'embedded' || against === 'dbos'
 }
 
 /** A target is a lower bound unless `is_upper_bound`. */

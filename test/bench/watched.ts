@@ -51,7 +51,7 @@ export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffL
   const span = is_quick ? scale : { ...usual_span, slot_s }
   const clients = startLoadClients(folder)
   const templates = makeTemplates(folder, () => {})
-  const run = { folder, scale, clients, templates, engine_flags: [], print: () => {} }
+  const run = { folder, scale, clients, templates, engine_flags: [] }
   try {
     for (const server of servers) {
       const chosen = cells.filter(
@@ -61,8 +61,7 @@ export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffL
       const group = { file: 'empty', refs: 'random', server, cells: chosen } as const
       const sides = await Promise.all(
         forms.map(async ([name, watches]) => {
-          const form = { name: 'ours', server, uses_library: false, watches } as const
-          return [name, await startOurs(run, group, form)] as const
+          return [name, await startOurs(run, group, { name: 'ours', watches })] as const
         }),
       )
       for (const cell of chosen) yield* linesOf(cell, sides, span, is_quick ? 1 : usual_reps)

@@ -16,7 +16,6 @@ import {
 } from '../life-order.ts'
 import type { Endpoint } from '../load-clients.ts'
 import { waitUntilIdle } from '../resource-usage.ts'
-import { fillWith } from '../rival-calls.ts'
 import { listenSigned } from '../signed-server.ts'
 import type { Slot } from '../statistics.ts'
 import type { Span } from '../stopwatch.ts'
@@ -72,6 +71,7 @@ export type LivesCalls = {
 
 const secret = 'x'.repeat(43)
 const poll_ms = 2
+const fill_callers = 64
 
 export function serveLives(open: (options: LivesOptions) => Promise<Lives>): void {
   let lives: Lives | undefined
@@ -106,7 +106,11 @@ export function serveLives(open: (options: LivesOptions) => Promise<Lives>): voi
     },
     async fill(tasks) {
       order = lifeOrder(tasks)
-      await fillWith(tasks, (n) => applyTo('create', n))
+      let next = 0
+      const caller = async (): Promise<void> => {
+        while (next < tasks) await applyTo('create', next++)
+      }
+      await Promise.all(Array.from({ length: fill_callers }, caller))
     },
     lives: (load) => livesLoop(order as LifeOrder, load, applyTo),
     async allEnded() {

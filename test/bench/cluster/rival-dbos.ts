@@ -2,7 +2,7 @@
  * DBOS. A create starts a workflow with the ref as its id, which waits to receive a message; a
  * callback sends the message, and the workflow ends with it in its result, after the answer.
  */
-import { loadPackage } from '../rival-calls.ts'
+import { loadPackage } from '../rival-packages.ts'
 import { serveLives } from './lives-calls.ts'
 
 type Workflow = (data: object) => Promise<object>

@@ -3,7 +3,7 @@
  * replaces the job of that key by one that carries the message and is due. No worker runs, so what
  * executing and removing a job costs is left out.
  */
-import { loadPackage } from '../rival-calls.ts'
+import { loadPackage } from '../rival-packages.ts'
 import { serveLives } from './lives-calls.ts'
 
 interface Utils {

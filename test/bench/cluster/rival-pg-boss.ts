@@ -2,7 +2,7 @@
  * pg-boss. A create sends a job, whose id is made of the ref. Jobs become active outside the clock,
  * fetched a thousand at a time; a callback completes one, with the message as its output.
  */
-import { loadPackage } from '../rival-calls.ts'
+import { loadPackage } from '../rival-packages.ts'
 import { serveLives } from './lives-calls.ts'
 
 interface Boss {
