@@ -98,6 +98,16 @@ test('no key of a tree that cannot be read is absent', async () => {
   assert.equal(filter.isAbsent('rx'), false)
 })
 
+test('of a tree in parts it knows the keys in memory, and reads only what lies below', async () => {
+  const tree = {
+    range: () => assert.fail('the whole tree was scanned'),
+    parts: () => ({ newer: [changesOf([['rx', Buffer.from('v')]])], below }),
+  }
+  const below = await treeWith(['ra', 'rb'])
+  const filter = newBloomFilter(tree, span)
+  assert.deepEqual(['rx', 'ra', 'rb', 'ry'].map(filter.isAbsent), [false, false, false, true])
+})
+
 test('a store adds the keys that are put, and fills the filter after each commit', async () => {
   const tree = await treeWith(['ra', 'rb', 'rc'])
   const filter = newBloomFilter(tree, span, {

@@ -4,8 +4,10 @@
  *
  * A key sets three bits of one word. There are no false negatives: keys are added before their
  * commit, and until all keys that the tree held at the start have been read, nothing is reported
- * absent. Those are read in the background after commits, a small part of the time, and only while
- * lookups are made. Bits are never cleared, so after very many keys every lookup goes to the tree.
+ * absent. Those in memory are read at once, and those in the file in the background after commits,
+ * a small part of the time, and only while lookups are made. Changes that came since are not in the
+ * way: a scan over them would first have to sort them. Bits are never cleared, so after very many
+ * keys every lookup goes to the tree.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
 import { hashOf } from './hash-index.ts'
@@ -41,7 +43,7 @@ const usual: BloomFilterBounds = {
 
 /** The keys of the range share a first character that no other key has. */
 export function newBloomFilter(
-  tree: Pick<Tree, 'range'>,
+  tree: Pick<Tree, 'range' | 'parts'>,
   { from, to }: KeyRange,
   bounds: Partial<BloomFilterBounds> = {},
 ): BloomFilter {
@@ -50,6 +52,7 @@ export function newBloomFilter(
     ...bounds,
   }
   const family = from.charCodeAt(0)
+  const { newer, below } = tree.parts?.() ?? { newer: [], below: tree }
   let words = new Int32Array(words_min)
   let keys = 0
   let has_lookup = false
@@ -59,6 +62,10 @@ export function newBloomFilter(
     if (++keys > words.length && words.length < words_max) double()
     const at = hash & (words.length - 1)
     words[at] = (words[at] as number) | bitsOf(hash)
+  }
+
+  function addOwn(key: Key): void {
+    if (key.charCodeAt(0) === family) addHash(hashOf(key))
   }
 
   /** One more bit of the hash chooses the word, so the bits that are set must be in both halves. */
@@ -72,13 +79,14 @@ export function newBloomFilter(
   /** Returns where to go on; undefined at the end of the range. */
   function readKeys(begin: Key, count: number): Key | undefined {
     let left = count
-    for (const { key } of tree.range(begin, to, false)) {
+    for (const { key } of below.range(begin, to, false)) {
       addHash(hashOf(key))
       if (--left === 0) return `${key}\0`
     }
     return undefined
   }
 
+  for (const changes of newer) for (const [key] of changes) addOwn(key)
   let unread_from = readKeys(from, keys_at_first)
   return {
     isAbsent(key) {
@@ -91,9 +99,7 @@ export function newBloomFilter(
       const bits = bitsOf(hash)
       return ((words[hash & (words.length - 1)] as number) & bits) !== bits
     },
-    add(key) {
-      if (key.charCodeAt(0) === family) addHash(hashOf(key))
-    },
+    add: addOwn,
     fill() {
       if (!has_lookup || unread_from === undefined) return
       const began_ms = performance.now()

@@ -12,6 +12,8 @@ export interface Tree {
   get(key: Key): Buffer | undefined
   /** Lazy, in key order, `from` included and `to` excluded. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
+  /** Where one is laid over the other, for those who may see them apart. */
+  parts?(): TreeParts
   /**
    * Resolves when all changes are on disk, atomically; the buffer must not change meanwhile.
    * Rejects with `no_space` if nothing was written; after any other error the outcome is unknown.
@@ -40,6 +42,12 @@ export interface Tree {
   numbers?(): FileNumbers
   backup(path: string): Promise<number>
   close(): Promise<void>
+}
+
+/** What a tree has: the changes that are in memory alone so far, and what lies below them. */
+export interface TreeParts {
+  readonly newer: readonly ChangeBuffer[]
+  readonly below: Pick<Tree, 'range'>
 }
 
 /** LMDB's limit with 4 KiB pages. Every tree has it, so that memory behaves as the disk does. */

@@ -336,6 +336,7 @@ export function commitLogTree(
       return older === undefined ? tree.get(key) : (older ?? undefined)
     },
     range,
+    parts: () => ({ newer: memtables(), below: tree }),
     commit(changes) {
       if (closing !== undefined) return Promise.reject(shut())
       return inTurn(() => commit(changes))
