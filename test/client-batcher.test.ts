@@ -52,7 +52,7 @@ const turns: readonly (readonly [string, readonly Call[], readonly number[], str
   ['three',                     [create, create, create],       [3]],
   ['in the order of the calls', [create, again],                [2]],
   ['and in no other',           [again, create],                [2], ['not_found_task', 'ok']],
-  ['many in three',             Array(30).fill(create),         [10, 10, 10]],
+  ['many in two',               Array(30).fill(create),         [15, 15]],
   ['a hundred at most',         Array(301).fill(create),        [1, 100, 100, 100]],
   ['one task, in order',        [...Array(30).fill(create), again], [31]],
   ['not too much text',         [large, large, large],          [1, 2]],

@@ -31,7 +31,7 @@ interface Call {
 const ops_max = 100
 const data_chars_max = 256 * 1024
 /** The requests over which waiting ops are split, and the ops below which splitting costs more. */
-const requests_wanted = 3
+const requests_wanted = 2
 const ops_wanted = 8
 
 /** `requests_max`: shared requests under way at once. */

@@ -92,8 +92,8 @@ export function deadlineIn(
   other?: Cancellation,
   code: keyof typeof late_texts = 'timed_out',
 ): Deadline {
-  const linked = linkedCancellation(other)
-  const { reason, onCancel, cancel } = linked
+  const { reason, onCancel, cancel } = newCanceller()
+  const unlink = other?.onCancel(() => cancel(other.reason()))
   const at_ms = clock.now_ms() + timeout_ms
   const onLate = (): void =>
     cancel(clientFault(code, `${late_texts[code]} within ${timeout_ms} ms`))
@@ -105,7 +105,7 @@ export function deadlineIn(
     at_ms,
     dispose() {
       cancelTimer()
-      linked.dispose()
+      unlink?.()
     },
   }
 }

@@ -74,7 +74,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     }
   }
 
-  async function inTime<T>(
+  function inTime<T>(
     send: (cancellation: Cancellation) => Promise<T>,
     is_harmless: boolean,
     call: CallOptions,

@@ -8,6 +8,7 @@
  */
 import http from 'node:http'
 import https from 'node:https'
+import { urlToHttpOptions } from 'node:url'
 import type { Clock } from '../core/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
 import {
@@ -51,7 +52,10 @@ export async function httpTransport(
   const newAgent = (more: http.AgentOptions): http.Agent =>
     is_tls ? new https.Agent({ ...more, ...ca }) : new http.Agent(more)
   const agent = newAgent(options)
-  const to = { agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
+  const { origin } = new URL(base)
+  const base_path = base.slice(origin.length)
+  const at = { origin, base_path, options: urlToHttpOptions(new URL(origin)) }
+  const to = { at, agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
   const probing = { ...to, agent: newAgent({ maxSockets: 1 }), method: 'GET' } as const
 
   const encode: Transport['encode'] = (ops) => {
@@ -60,7 +64,7 @@ export async function httpTransport(
     const headers = several === undefined ? of_signature : { ...of_signature, ...for_owner }
     return {
       send: async (cancellation) =>
-        resultsOf(await request(base + path, { ...to, headers, body }, cancellation), ops),
+        resultsOf(await request(path, { ...to, headers, body }, cancellation), ops),
     }
   }
 
@@ -101,7 +105,7 @@ export async function httpTransport(
     },
     isConnected: () => true,
     async probe(cancellation) {
-      const { status, is_standby } = await request(`${base}/healthz`, probing, cancellation)
+      const { status, is_standby } = await request('/healthz', probing, cancellation)
       if (is_standby) throw clientFault('shutting_down', 'is a standby')
       return status < 500 ? 'ready' : 'unready'
     },
@@ -124,6 +128,12 @@ function batchFaultResult(error: unknown): BatchResult {
 }
 
 interface HttpRequest {
+  /** The server. Its URL is parsed once, not for each request. */
+  readonly at: {
+    readonly origin: string
+    readonly base_path: string
+    readonly options: ReturnType<typeof urlToHttpOptions>
+  }
   readonly agent: http.Agent
   readonly is_tls: boolean
   readonly clock: Clock
@@ -134,30 +144,32 @@ interface HttpRequest {
 }
 
 function request(
-  url: string,
-  { agent, is_tls, method = 'POST', body = no_body, ...given }: HttpRequest,
+  under_base: string,
+  given: HttpRequest,
   cancellation: Cancellation,
 ): Promise<HttpResponse> {
-  const { clock, connect_ms_max } = given
+  const { at, agent, is_tls, clock, connect_ms_max, method = 'POST', body = no_body } = given
   return new Promise((resolve, reject) => {
     let may_be_sent = false
     const onLost = (error: NodeJS.ErrnoException): void => {
       removeListener()
-      reject(cancellation.reason() ?? unreachableFault(url, error, may_be_sent))
+      reject(cancellation.reason() ?? unreachableFault(at.origin, error, may_be_sent))
     }
+    const path = at.base_path + under_base
     const start = is_tls ? https.request : http.request
     const headers = {
       ...given.headers,
       'content-type': 'application/json',
       'content-length': body.length,
     }
-    const call = start(url, { agent, method, headers }, (response) => {
-      readBounded(response).then((body) => {
+    const call = start({ ...at.options, path, agent, method, headers }, (response) => {
+      const onRead = (body: string): void => {
         removeListener()
         const { statusCode: status = 0, headers } = response
         const is_standby = headers['conveyor-role'] === 'standby'
         resolve({ status, retry_after: headers['retry-after'], is_standby, body })
-      }, onLost)
+      }
+      readBounded(response, onRead, onLost)
     })
     call.on('socket', (socket) => {
       if (!socket.connecting) may_be_sent = true
@@ -180,25 +192,35 @@ function request(
   })
 }
 
-async function readBounded(response: http.IncomingMessage): Promise<string> {
+/** By events: an async iterator costs more than the rest of a short answer. */
+function readBounded(
+  response: http.IncomingMessage,
+  onRead: (body: string) => void,
+  onLost: (error: Error) => void,
+): void {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  response.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > answer_bytes_max) throw new Error(`an answer over ${answer_bytes_max} bytes`)
     chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+    if (bytes <= answer_bytes_max) return
+    response.destroy(new Error(`an answer over ${answer_bytes_max} bytes`))
+  })
+  response.on('end', () => {
+    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    onRead(body.toString('utf8'))
+  })
+  response.on('error', onLost)
 }
 
 function unreachableFault(
-  url: string,
+  origin: string,
   cause: NodeJS.ErrnoException,
   may_be_sent: boolean,
 ): ClientFault {
   const why = cause.code ?? cause.message
   const text = may_be_sent ? 'broke off before the answer' : 'does not answer'
-  return clientFault('unreachable', `${new URL(url).origin} ${text} (${why})`, {
+  return clientFault('unreachable', `${origin} ${text} (${why})`, {
     outcome: may_be_sent ? 'unknown' : 'not_applied',
     cause,
   })

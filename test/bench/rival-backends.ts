@@ -48,6 +48,9 @@ const commands: Readonly<Record<Exclude<BackendName, 'postgres'>, CommandOf>> = 
       RESTATE_ADMIN__BIND_ADDRESS: `${host}:${admin_port}`,
       RESTATE_DISABLE_TELEMETRY: 'true',
       RESTATE_LISTEN_MODE: 'tcp',
+      // A run that waits keeps its slot for a minute: with the default of 1,000 slots, no resume got
+      // one while thousands of tasks waited, and none was answered.
+      RESTATE_WORKER__INVOKER__CONCURRENT_INVOCATIONS_LIMIT: '100000',
       RUST_LOG: 'error',
     },
   }),
