@@ -144,11 +144,12 @@ export function sidesOf(cell: Cell): readonly SideName[] {
   return ['ours', 'floor']
 }
 
-/** Factor of both spans: a slot has checkpoints, and the slower first one falls into the warm-up. */
+/** Factors of both spans: a slot has checkpoints, and the slower first one falls into the warm-up. */
 const half_factor = 15
+const huge_factor = 2.5
 
-export function spanOf({ kind }: Cell, { warmup_s, slot_s }: Scale): Span {
-  const factor = kind === 'half' ? half_factor : 1
+export function spanOf({ kind, file }: Cell, { warmup_s, slot_s }: Scale): Span {
+  const factor = kind === 'half' ? half_factor : file === 'huge' ? huge_factor : 1
   return { warmup_s: factor * warmup_s, slot_s: factor * slot_s }
 }
 

@@ -16,13 +16,17 @@ import {
 import type { NodesLine } from './cluster/nodes.ts'
 import { clusterText } from './cluster/report.ts'
 import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
+import type { Machine } from './machine.ts'
 import type { ProcessLine } from './process-cells.ts'
-import { two } from './report.ts'
+import { machineText, two } from './report.ts'
+import type { ServerLivesLine } from './server-lives.ts'
 import { cluster_targets, optionsOf, type PartLine, partOf, type TargetLine } from './targets.ts'
 
 type Line =
   | LivesLine
   | BytesLine
+  | ServerLivesLine
+  | MachineLine
   | PartLine
   | OnOffLine
   | CellLine
@@ -31,6 +35,7 @@ type Line =
   | ClusterLine
   | NetworkLine
   | NodesLine
+type MachineLine = Machine & { readonly kind: 'machine' }
 type LineOf<K extends Line['kind']> = Extract<Line, { readonly kind: K }>
 
 /** Sides with a column of their own. */
@@ -40,8 +45,10 @@ const compared = [...cluster_rivals, 'file'] as const
 const readme = join(import.meta.dirname, 'README.md')
 const lines = process.argv.slice(2).flatMap(linesOf)
 let text = readFileSync(readme, 'utf8')
+text = withTable(text, 'machine', 'machine', ([machine]) => machineText(machine as Machine))
 text = withTable(text, 'targets', 'target', targetTable)
 text = withTable(text, 'lives', 'lives', livesTable)
+text = withTable(text, 'server-lives', 'server-lives', serverLivesTable)
 text = withTable(text, 'bytes', 'bytes', bytesTable)
 text = withTable(text, 'on-off', 'on-off', onOffTable)
 text = withTable(text, 'cells', 'cell', cellTable)
@@ -120,7 +127,21 @@ function livesTable(lives: readonly LivesLine[]): string {
   return table(heads, rows, 1)
 }
 
-const threeDigits = (value: number): string => value.toPrecision(3)
+function threeDigits(value: number): string {
+  return value.toPrecision(3)
+}
+
+/** Rates, and the ratios of ours over each rival that they are compared with. */
+function serverLivesTable(lines: readonly ServerLivesLine[]): string {
+  const rows = lines.slice(0, 1).flatMap(({ sides, ratios }) =>
+    Object.entries(sides).map(([name, { lives_per_s, p99_ms }]) => {
+      const over = ratios.filter((ratio) => ratio.over === name)
+      const texts = over.map(({ ours, lives_per_s: { median } }) => `${ours} ${two(median)}`)
+      return [name, whole(lives_per_s.median), threeDigits(p99_ms.median), texts.join(', ') || '–']
+    }),
+  )
+  return table(['side', 'lives/s', 'p99 ms', 'over it'], rows, 1)
+}
 
 function bytesTable(lines: readonly BytesLine[]): string {
   const rows = lines.flatMap(({ waiting, lived }) =>
