@@ -161,12 +161,12 @@ async function makeFile(
 }
 
 const bytes_tasks = 200_000
+const bytes_cell = `bytes/${bytes_tasks}`
 
 /** Files that are made, and then live as many lives, so that half of their tasks have ended. */
 export async function* bytesCell(run: LivesRun): AsyncGenerator<BytesLine> {
   const { folder, isChosen, is_quick } = run
-  const cell = `bytes/${bytes_tasks}`
-  if (!isChosen(cell)) return
+  if (!isChosen(bytes_cell)) return
   const tasks = is_quick ? bytes_tasks / 200 : bytes_tasks
   const of = async (side: LivesSide): Promise<readonly [waiting: TaskBytes, lived: TaskBytes]> => {
     const { path, bytes } = await makeFile(folder, side, tasks)
@@ -179,10 +179,12 @@ export async function* bytesCell(run: LivesRun): AsyncGenerator<BytesLine> {
   }
   const [ours, sqlite] = [await of('ours'), await of('sqlite')]
   yield {
-    ...{ kind: 'bytes', cell, waiting: { ours: ours[0], sqlite: sqlite[0] } },
+    ...{ kind: 'bytes', cell: bytes_cell, waiting: { ours: ours[0], sqlite: sqlite[0] } },
     lived: { ours: ours[1], sqlite: sqlite[1] },
   }
 }
+
+export const lives_names: readonly string[] = [...cells.map(livesName), bytes_cell]
 
 function summary(valuesOf: (of: keyof LivesSlot) => readonly number[]): LivesSummary {
   const of = (name: keyof LivesSlot): Summary => summaryOf(valuesOf(name))

@@ -40,11 +40,11 @@ import {
 } from './server-lives.ts'
 import { hasSqlite } from './sqlite-package.ts'
 import {
-  hasTarget,
   livesTargets,
   type PartLine,
   partOf,
   type TargetLine,
+  target_cells,
   targetLines,
 } from './targets.ts'
 import { makeTemplates } from './templates.ts'
@@ -122,7 +122,7 @@ async function main(args: string[]): Promise<void> {
   const given: Scale = scales[values.quick ? 'quick' : 'plain']
   const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
   const isChosen = (name: string): boolean =>
-    values.only.some((text) => name.includes(text)) && (!values.targets || hasTarget(name))
+    values.only.some((text) => name.includes(text)) && (!values.targets || target_cells.has(name))
   const names = new Set(cells.map(cellName).filter(isChosen))
   const has_servers =
     isChosen(server_lives_cell) && (values.rivals || !(values.quick || values.targets))
