@@ -6,7 +6,9 @@ import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
+import { encodeChange, encodedBytes, nextOffset } from '../src/store/change-encoding.ts'
+import { lastOfRuns, putFences, removeFences } from '../src/store/lmdb/full-pages.ts'
+import type { LmdbTree, LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { turns } from './support/store-trees.ts'
 
@@ -25,6 +27,29 @@ async function valueIn(path: string, key: string): Promise<string | undefined> {
   const value = tree.get(key)?.toString()
   await tree.close()
   return value
+}
+
+/** Puts values of these lengths in one commit, as a checkpoint does. */
+function fillInOrder(tree: LmdbTree, entries: readonly (readonly [string, number])[]): void {
+  const changes = entries
+    .map(([key, bytes]) => [key, Buffer.alloc(bytes)] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+  const arena = Buffer.alloc(
+    changes.reduce((sum, [key, value]) => sum + encodedBytes(key, value), 0),
+  )
+  const offsets: number[] = []
+  let end = 0
+  for (const [key, value] of changes) {
+    encodeChange(arena, end, key, value)
+    offsets.push(end)
+    end = nextOffset(arena, end)
+  }
+  const last_keys = lastOfRuns(tree, arena, Uint32Array.from(offsets))
+  tree.commit((writer) => {
+    putFences(writer, last_keys)
+    for (const [key, value] of changes) writer.put(key, value)
+    removeFences(writer, last_keys)
+  })
 }
 
 /** A database of three keys, one of them large, closed again. */
@@ -256,6 +281,45 @@ describe('lmdb: the file', () => {
       ],
     )
     await tree.close()
+  })
+
+  it('keeps its pages full of keys that arrive in order before others, and nothing else', async () => {
+    const tree = await openLmdbTree(newPath())
+    const expected = new Map<string, number>([['c', 1]])
+    let first_bytes = 0
+    tree.commit((writer) => writer.put('c', Buffer.alloc(1)))
+    for (let round = 0; round < 8; round++) {
+      const added = ['a', 'b'].flatMap((type) =>
+        Array.from({ length: 2_000 }, (_, n): [string, number] => [
+          `${type}${(round * 2_000 + n).toString().padStart(8, '0')}`,
+          type === 'a' ? 10 : 250,
+        ]),
+      )
+      for (const [key, bytes] of added) expected.set(key, bytes)
+      fillInOrder(tree, added)
+      if (round === 0) first_bytes = tree.usage().used_bytes
+    }
+    const found = [...tree.range('', '\xff', false)]
+    assert.deepEqual(
+      found.map(({ key, value }) => [key, value.length]),
+      [...expected].sort(([one], [other]) => (one < other ? -1 : 1)),
+    )
+    const grown_bytes = tree.usage().used_bytes - first_bytes
+    const added_bytes = 7 * 2_000 * (2 * (9 + 10) + 10 + 250)
+    assert.ok(grown_bytes < 1.3 * added_bytes, `${added_bytes} bytes took ${grown_bytes}`)
+    await tree.close()
+  })
+
+  it('loses no key to the fence of a run', async () => {
+    const run = Array.from({ length: 200 }, (_, n): [string, number] => [`a${1_000 + n}`, 20])
+    for (const after of ['a1199\x00\x00', 'a1199\x00\x01', 'a1199\x01', 'a11990', 'b']) {
+      const tree = await openLmdbTree(newPath())
+      tree.commit((writer) => writer.put(after, Buffer.from('kept')))
+      fillInOrder(tree, run)
+      assert.equal([...tree.range('', '\xff', false)].length, 201)
+      assert.equal(tree.get(after)?.toString(), 'kept')
+      await tree.close()
+    }
   })
 
   it('refuses everything once it is closed', async () => {

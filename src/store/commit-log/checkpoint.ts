@@ -10,6 +10,7 @@ import { fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encoding.ts'
 import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
+import { lastOfRuns, putFences, removeFences } from '../lmdb/full-pages.ts'
 import type { LmdbTree, LmdbWriter } from '../lmdb/lmdb-tree.ts'
 import { checkKeyBytes } from '../tree.ts'
 import type { SliceBounds } from './bounds.ts'
@@ -39,7 +40,7 @@ const spare_factor = 1.25
 /** A larger buffer, for a segment with one very large commit, is not kept. */
 const kept_bytes_max = spare_factor * arena_bytes
 
-type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage'>
+type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'refresh'>
 
 /**
  * Everything is on disk when it returns. Throws `no_space`, the error of LMDB, or an error if the
@@ -111,8 +112,11 @@ function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manif
     commitSlice(tree, arena, slice.subarray(half), manifest)
     return
   }
+  const last_keys = lastOfRuns(tree, arena, slice)
   tree.commit((writer) => {
+    putFences(writer, last_keys)
     putAll(writer, arena, slice)
+    removeFences(writer, last_keys)
     if (manifest !== undefined) writer.put(manifest_key, encodeManifest(manifest))
   })
 }
