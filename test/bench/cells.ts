@@ -68,6 +68,8 @@ export interface Scale {
   /** The same load before each slot, which does not count. */
   readonly warmup_s: number
   readonly slot_s: number
+  /** Of a run of the targets, which has fewer cells. */
+  readonly target_slot_s: number
   /** Waiting tasks in an `empty` file for modifies and reads; creates start without any. */
   readonly few_tasks: number
   /** Waiting tasks in the `large` file. */
@@ -78,11 +80,11 @@ export interface Scale {
 
 export const scales = {
   quick: {
-    ...{ reps: 1, has_trial_rep: false, warmup_s: 0.01, slot_s: 0.03 },
+    ...{ reps: 1, has_trial_rep: false, warmup_s: 0.01, slot_s: 0.03, target_slot_s: 0.03 },
     ...{ few_tasks: 500, many_tasks: 5_000, most_tasks: 50_000 },
   },
   plain: {
-    ...{ reps: 5, has_trial_rep: true, warmup_s: 0.4, slot_s: 0.4 },
+    ...{ reps: 5, has_trial_rep: true, warmup_s: 0.4, slot_s: 0.4, target_slot_s: 1 },
     ...{ few_tasks: 10_000, many_tasks: 1_000_000, most_tasks: 10_000_000 },
   },
 } as const satisfies Record<string, Scale>
@@ -144,13 +146,12 @@ export function sidesOf(cell: Cell): readonly SideName[] {
   return ['ours', 'floor']
 }
 
-/** Factors of both spans: a slot has checkpoints, and the slower first one falls into the warm-up. */
-const half_factor = 15
-const huge_factor = 2.5
+/** Warm-ups: the slot has checkpoints, and the slower first one falls into its own, longer warm-up. */
+const half_warmups = 15
 
-export function spanOf({ kind, file }: Cell, { warmup_s, slot_s }: Scale): Span {
-  const factor = kind === 'half' ? half_factor : file === 'huge' ? huge_factor : 1
-  return { warmup_s: factor * warmup_s, slot_s: factor * slot_s }
+export function spanOf({ kind }: Cell, { warmup_s, slot_s }: Scale): Span {
+  const half_s = half_warmups * warmup_s
+  return kind === 'half' ? { warmup_s: half_s, slot_s: half_s } : { warmup_s, slot_s }
 }
 
 export function serverOf({ transport }: Cell): ServerName {

@@ -120,7 +120,8 @@ async function main(args: string[]): Promise<void> {
   })
   if (values.help) return console.log(help)
   const given: Scale = scales[values.quick ? 'quick' : 'plain']
-  const scale: Scale = { ...given, slot_s: Number(values.slot ?? given.slot_s) }
+  const usual_s = values.targets ? given.target_slot_s : given.slot_s
+  const scale: Scale = { ...given, slot_s: Number(values.slot ?? usual_s) }
   const isChosen = (name: string): boolean =>
     values.only.some((text) => name.includes(text)) && (!values.targets || target_cells.has(name))
   const names = new Set(cells.map(cellName).filter(isChosen))

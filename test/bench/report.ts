@@ -43,8 +43,8 @@ const notes = [
   'sqlite: better-sqlite3 by hand, WAL, synchronous=FULL, group commit, a page cache of 64 MiB,' +
     ' an index by ref; sqlite-nodes: also one by node, as ours has; sqlite-tuned: 256 MiB, mmap, a' +
     ' checkpoint every 10,000 pages.',
-  'half: requests arrive at half of the highest rate; warm-ups and slots are 15 times as long, in huge' +
-    ' files two and a half times.',
+  'half: requests arrive at half of the highest rate; a slot is as long as 15 warm-ups, its own' +
+    ' warm-up too.',
   'lives/servers: 64 callers in one Node process on every side; client is our client library over' +
     ' HTTP, embedded is ours in the process of its callers.',
 ]
