@@ -10,7 +10,9 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
+import { nextTurn } from '../src/core/clock.ts'
 import { type LimitName, limitsWith } from '../src/core/limits.ts'
+import { answers_a_turn, newAnswerTurns } from '../src/server/grpc/answer-turns.ts'
 import { listenerFor, type ServerContext } from '../src/server/grpc/call.ts'
 import { newReception } from '../src/server/grpc/reception.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
@@ -389,4 +391,21 @@ describe('a call that waits ends', () => {
     assert.equal(again, 'OK')
     await stage.close()
   })
+})
+
+test('answers of one turn are sent in several, each once and in order', async () => {
+  const answer = newAnswerTurns()
+  const sent: number[] = []
+  const count = 2 * answers_a_turn + 1
+  for (let n = 0; n < count; n++) answer(() => sent.push(n))
+  const lengths = [sent.length]
+  while (sent.length < count) {
+    await nextTurn()
+    lengths.push(sent.length)
+  }
+  assert.deepEqual(lengths, [answers_a_turn, 2 * answers_a_turn, count])
+  assert.deepEqual(
+    sent,
+    Array.from({ length: count }, (_, n) => n),
+  )
 })

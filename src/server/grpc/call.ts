@@ -28,6 +28,8 @@ export interface ServerContext {
   readonly underway: Underway
   /** The calls whose message is not in yet. */
   readonly reception: Reception<ServedCall>
+  /** Sends an answer, now or soon. */
+  answer(send: () => void): void
   draining: boolean
 }
 

@@ -21,6 +21,7 @@ import { linger_ms } from '../http/connection.ts'
 import { newUnderway } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
+import { newAnswerTurns } from './answer-turns.ts'
 import { newAuthenticator } from './authenticate.ts'
 import { listenerFor, type Rpc, refuse, type ServerContext } from './call.ts'
 import { addHealth } from './health.ts'
@@ -90,6 +91,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     reception: newReception(limits.request_ms_max, (call) =>
       refuse(context, call.from, fault('request_timeout')),
     ),
+    answer: newAnswerTurns(),
     draining: false,
   }
 

@@ -110,7 +110,7 @@ export function answering<Message>(
         (bytes) => {
           endCall(trace, status.OK)
           context.engine.counters.countRequest('grpc', 'ok', began_ms)
-          send(call, bytes, () => end(call))
+          context.answer(() => send(call, bytes, () => end(call)))
         },
         (thrown: unknown) => {
           const { conv_id } = call.request as { conv_id?: unknown }
