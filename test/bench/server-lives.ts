@@ -4,7 +4,7 @@
  * answers: the close of our file, the ends of the tasks that the others were called back for.
  *
  * Ours has a new file in each slot. A rival's processes live as long as the run, and so stay warm; it
- * is frozen between its slots.
+ * is frozen between its slots if it polls its server.
  */
 import { startChild } from './child.ts'
 import type { ClientLibraryCalls } from './client-library.ts'
@@ -156,6 +156,8 @@ async function startRival(
   { folder, load, tasks }: SideOptions,
 ): Promise<LivesSide> {
   const server = await startBackend(rivalPackages(rival).backend)
+  // Restate would take a frozen service for dead, and run its tasks again.
+  const polls = rival !== 'restate'
   const child = startChild<LivesCalls>(folder.script(script), ['--no-warnings'])
   const http = name === 'dbos-http' ? startHttp(folder) : undefined
   const { host, port, admin_port } = server
@@ -163,15 +165,18 @@ async function startRival(
   const endpoint = await child.call('open', { ...backend, path: '', commit_log: 'files' })
   await child.call('fill', tasks)
   await http?.begin(endpoint, tasks)
-  child.freeze()
+  const freeze = (): void => {
+    if (polls) child.freeze()
+  }
+  freeze()
   return {
     name,
     async measure() {
       await http?.prepare(load, rival_rate)
-      child.thaw()
+      if (polls) child.thaw()
       const send = (): Promise<Slot> => http?.run(load) ?? child.call('lives', load)
       const slot = await timed(load, send, () => child.call('allEnded'))
-      child.freeze()
+      freeze()
       return slot
     },
     async stop() {
