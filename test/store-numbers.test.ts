@@ -10,12 +10,15 @@ import { after, before, describe, it } from 'node:test'
 import type { EventFields, EventName } from '../src/core/event-table.ts'
 import type { Tell } from '../src/core/events.ts'
 import { fault } from '../src/core/faults.ts'
+import { openEngine } from '../src/open.ts'
+import { boundsFor } from '../src/store/commit-log/bounds.ts'
 import { framesIn } from '../src/store/commit-log/frame.ts'
 import { segmentPaths } from '../src/store/commit-log/recovery.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { newSpaceWatch } from '../src/store/space-watch.ts'
 import type { Store } from '../src/store/store.ts'
+import { definition } from './bench/workload.ts'
 import { openWithCommitLog } from './support/commit-log-setup.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { quickFolder } from './support/store-folder.ts'
@@ -89,6 +92,28 @@ describe('the numbers of a store', () => {
     const [[event, fields] = []] = recovering.told
     assert.equal(event, 'recovered')
     assert.deepEqual([fields?.commits, fields?.bytes], [1, later?.debt_bytes])
+  })
+
+  /** [checkpoint_bytes, are there checkpoints before the close] */
+  for (const [checkpoint_bytes, wanted] of [
+    [1, true],
+    [0, false],
+  ] as const) {
+    it(`tell of ${wanted ? 'a' : 'no'} checkpoint at the limit ${checkpoint_bytes}`, async () => {
+      const path = join(folder, `limit-${checkpoint_bytes}.lmdb`)
+      const limits = { checkpoint_bytes }
+      const engine = await openEngine(path, { secret_key: '5a'.repeat(32), limits })
+      for (const title of ['a', 'b', 'c', 'd']) await engine.putProcess({ ...definition, title })
+      assert.equal((engine.statistics().store.file?.checkpoints ?? 0) > 0, wanted)
+      await engine.close()
+    })
+  }
+
+  it('go by the memory if nothing else is said, within bounds', () => {
+    const { checkpoint_bytes, bytes_max } = boundsFor(0)
+    assert.ok(checkpoint_bytes >= 2 ** 25 && checkpoint_bytes <= 2 ** 27)
+    assert.equal(bytes_max, 2 * checkpoint_bytes)
+    assert.equal(boundsFor(5_000).checkpoint_bytes, 5_000)
   })
 
   it('are few in memory', async () => {
