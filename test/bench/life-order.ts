@@ -9,28 +9,31 @@ import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 
 export interface LifeOrder {
-  /** What comes next, and the number of its task. */
-  take(): readonly [WriteVerb, number]
-  /** A create was answered. */
-  created(n: number): void
+  /** What comes next, and the numbers of its tasks. */
+  take(): readonly [WriteVerb, readonly number[]]
+  /** Creates were answered. */
+  created(numbers: readonly number[]): void
 }
 
-/** Tasks wait under the numbers below `tasks`; those that follow are created. */
-export function lifeOrder(tasks: number): LifeOrder {
+/** Tasks wait under the numbers below `tasks`; those that follow are created, so many together. */
+export function lifeOrder(tasks: number, ops = 1): LifeOrder {
   const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
-  const created: number[] = []
+  const created: (readonly number[])[] = []
   let made = tasks
   let picks = 0
+  const pick = (successor: number): number => {
+    const at = Math.floor(fraction(picks++) * tasks)
+    const picked = waiting[at] as number
+    waiting[at] = successor
+    return picked
+  }
   return {
     take() {
-      const successor = created.pop()
-      if (successor === undefined) return ['create', made++]
-      const at = Math.floor(fraction(picks++) * tasks)
-      const picked = waiting[at] as number
-      waiting[at] = successor
-      return ['modify', picked]
+      const successors = created.pop()
+      if (successors !== undefined) return ['modify', successors.map(pick)]
+      return ['create', Array.from({ length: ops }, () => made++)]
     },
-    created: (n) => void created.push(n),
+    created: (numbers) => void created.push(numbers),
   }
 }
 
@@ -45,14 +48,14 @@ export function livesLoop(
   apply: (verb: WriteVerb, n: number) => Promise<unknown>,
 ): Promise<Slot> {
   return closedLoop({ ...load, ops: 1 }, async () => {
-    const [verb, n] = order.take()
-    await apply(verb, n)
-    if (verb === 'create') order.created(n)
+    const [verb, numbers] = order.take()
+    await apply(verb, numbers[0] as number)
+    if (verb === 'create') order.created(numbers)
   })
 }
 
 /** Pseudo-random in [0, 1) by `n`, so that all sides pick alike. */
-export function fraction(n: number): number {
+function fraction(n: number): number {
   let h = Math.imul(n + 1, 0x9e3779b1)
   h = Math.imul(h ^ (h >>> 15), 0x85ebca6b)
   return ((h ^ (h >>> 13)) >>> 0) / 2 ** 32

@@ -9,7 +9,7 @@
 import { openEngine } from '../../src/index.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import { fraction } from './life-order.ts'
+import { lifeOrder } from './life-order.ts'
 import { bytesOnDisk, cpuSeconds } from './resource-usage.ts'
 import { openDatabase } from './sqlite-package.ts'
 import { groupCommit } from './sqlite-table.ts'
@@ -124,7 +124,9 @@ const calls = {
     const store = await openStore(side, path)
     for (let first = 0; first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)
-      await store.apply(opsOf('create', first, count))
+      await store.apply(
+        Array.from({ length: count }, (_, n) => opOf('create', first + n, 'random')),
+      )
     }
     await store.close()
     return await bytesEach(path, tasks)
@@ -143,31 +145,16 @@ const calls = {
   }): Promise<LivesSlot> {
     const { side, path, tasks, ops, callers, slot_s, lives_max } = given
     const store = await openStore(side, path)
-    const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
+    const order = lifeOrder(tasks, ops)
     let made = tasks
-    let picks = 0
-    /** First numbers of the batches that were created and whose callbacks are not sent yet. */
-    const created: number[] = []
-    /** A random waiting task; `successor` waits in its place. */
-    const pick = (successor: number): number => {
-      const at = Math.floor(fraction(picks++) * tasks)
-      const picked = waiting[at] as number
-      waiting[at] = successor
-      return picked
-    }
     const requests_max = lives_max === undefined ? undefined : (2 * lives_max) / ops
     const load = { callers, ops, warmup_s: 0, slot_s, ...(requests_max && { requests_max }) }
     const request = async (): Promise<void> => {
-      const first = created.pop()
-      if (first === undefined) {
-        const next = made
-        made += ops
-        await store.apply(opsOf('create', next, ops))
-        created.push(next)
-      } else {
-        const picked = Array.from({ length: ops }, (_, n) => pick(first + n))
-        await store.apply(picked.map((n) => opOf('modify', n, 'random')))
-      }
+      const [verb, numbers] = order.take()
+      await store.apply(numbers.map((n) => opOf(verb, n, 'random')))
+      if (verb === 'modify') return
+      order.created(numbers)
+      made += ops
     }
     globalThis.gc?.()
     const before_s = cpuSeconds()
@@ -192,8 +179,4 @@ serveCalls(calls)
 async function bytesEach(path: string, tasks: number): Promise<TaskBytes> {
   const { file_bytes, beside_bytes } = await bytesOnDisk(path)
   return { file_bytes: file_bytes / tasks, disk_bytes: (file_bytes + beside_bytes) / tasks }
-}
-
-function opsOf(verb: 'create' | 'modify', first: number, count: number): BenchOp[] {
-  return Array.from({ length: count }, (_, n) => opOf(verb, first + n, 'random'))
 }
