@@ -349,6 +349,7 @@ describe('whole-request faults', () => {
     assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
     const closes = row.closes ? 'close' : 'keep-alive'
     assert.equal(answer.headers.connection, closes)
+    assert.equal(answer.headers['keep-alive'] === undefined, row.closes === true)
     for (const [name, value] of Object.entries(row.headers ?? {})) {
       assert.equal(answer.headers[name], value)
     }

@@ -90,6 +90,7 @@ describe('requests of clients in use', () => {
     const answer = await client.answer()
     assert.equal(codeOf(answer), 'ok')
     assert.equal(answer.headers.connection, 'close')
+    assert.equal(answer.headers['keep-alive'], undefined)
     await client.ended()
   })
 
@@ -101,6 +102,7 @@ describe('requests of clients in use', () => {
       const answer = await client.answer()
       assert.equal(codeOf(answer), 'ok')
       assert.equal(answer.headers.connection, 'keep-alive')
+      assert.equal(answer.headers['keep-alive'], 'timeout=65')
     }
     client.socket.destroy()
   })

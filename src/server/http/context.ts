@@ -52,6 +52,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     is_sync,
     name: is_sync ? 'http_sync' : 'http',
     public_url: readPublicUrl(options.public_url) ?? served.addresses.public_url ?? '',
+    keep_alive: undefined,
     draining: false,
   }
 }

@@ -25,6 +25,8 @@ export interface ServerContext {
   readonly name: ServerName
   /** What addresses for callers begin with, base path and all; empty where that is not known. */
   public_url: string
+  /** The header of that name, for connections that stay open; node writes it for a handler. */
+  keep_alive: string | undefined
   draining: boolean
 }
 

@@ -40,11 +40,19 @@ export function reply(
   if (connection.is_over_limit || (is_last && !isHttp2(request))) {
     headers.push('Connection', 'close')
     closeAfterAnswer(connection)
-  }
+  } else addKeepAlive(headers, context, response)
   response.writeHead(status, headers)
   // Node reserves three times the length of a text, so a long one is encoded first.
   if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
   else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
+}
+
+function addKeepAlive(
+  headers: string[],
+  { keep_alive }: ServerContext,
+  { shouldKeepAlive }: ServerResponse,
+): void {
+  if (keep_alive !== undefined && shouldKeepAlive) headers.push('Keep-Alive', keep_alive)
 }
 
 /** Name, value, name, value. */
@@ -78,13 +86,13 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   // The rest of a short body is read and discarded, so that the connection stays usable.
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
-  let { headers } = fault_response
-  if (exchange.standing !== undefined) headers = [...headers, ...standingHeaders(exchange.standing)]
+  const headers = [...fault_response.headers]
+  if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
   if (closes && !isHttp2(request)) {
     closeAfterAnswer(connection)
-    headers = [...headers, 'Connection', 'close']
-  }
-  response.writeHead(fault_response.status, headers as string[])
+    headers.push('Connection', 'close')
+  } else addKeepAlive(headers, context, response)
+  response.writeHead(fault_response.status, headers)
   response.end(fault_response.body)
 }
 

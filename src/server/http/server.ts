@@ -44,6 +44,7 @@ export interface HttpServer {
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, fd, base = '' } = options
   const context = newContext(engine, options)
+  context.keep_alive = `timeout=${Math.floor(context.limits.idle_ms_max / 1000)}`
   const server = serverWith(context.limits, context.is_sync)
   const drain = attachEvents(server, context, fd !== undefined)
   server.listen(fd === undefined ? { host, port } : { fd })
@@ -71,6 +72,8 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
 function serverWith(limits: Limits, is_sync: boolean): Server {
   const server = createServer({
     ...boundsOf(limits),
+    // The time-out of the socket, below, is the same, and takes no timer for each answer.
+    keepAliveTimeout: 0,
     noDelay: true,
     insecureHTTPParser: false,
     // `checkHead` refuses it with a fault of the table.
