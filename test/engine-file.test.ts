@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
+import { format } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { readOwner } from '../src/store/owner-file.ts'
@@ -55,7 +56,7 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
 
 // biome-ignore format: a table
 const refused: readonly (readonly [string, string, (path: string) => Promise<void>])[] = [
-  ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: '3' })],
+  ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: String(format + 1) })],
   ['of another LMDB user', 'not_a_database', (path) => writeKeys(path, { hello: 'world' })],
   ['of text',           'not_a_database', (path) => writeFile(path, 'hello world, this is no database')],
   ['of noise',          'not_a_database', (path) => writeFile(path, Buffer.alloc(50_000, 7))],
