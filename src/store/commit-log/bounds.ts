@@ -3,9 +3,9 @@
  *
  * A checkpoint writes each page that it touches once, however many changes fall on it, and of each
  * key only the last change. So the more a segment holds, the less a change costs: with a million
- * waiting tasks a whole life takes a quarter less processor time at 128 MiB than at 32, and half of
- * the writes. The price is memory for two segments, a longer close, and a longer recovery after a
- * crash.
+ * waiting tasks a whole life writes 96 kB into the data file at 32 MiB, and 30 kB at 128, with a
+ * fifth less processor time. The price is memory for two segments, a longer close, and a longer
+ * recovery after a crash.
  */
 import { totalmem } from 'node:os'
 
