@@ -18,20 +18,21 @@
  *     the texts in the order of their lengths, without anything between them; the data
  *
  * What is not flagged is 0 or absent; a time of change, that of creation. Versions 1 to 3
- * (codec/task-bytes-v3) are read for ever. A record whose checksum does not match is `damaged`.
+ * (codec/task-bytes-earlier) are read for ever. A record whose checksum does not match is `damaged`.
  */
 import type { Status } from '../core/model.ts'
-import type { TraceContext } from '../core/tracing.ts'
 import { docOfText } from './json.ts'
+import { decodeEarlier } from './task-bytes-earlier.ts'
 import {
   checksum,
-  decodeEarlier,
   digest_bytes,
   flag,
   id_bytes,
+  putHex,
+  putTrace,
   readTrace,
   trace_bytes,
-} from './task-bytes-v3.ts'
+} from './task-parts.ts'
 import { statuses, type TaskRecord, type Wait, waits } from './task-record.ts'
 
 const version = 4
@@ -226,7 +227,7 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   }
 }
 
-/** Where the next bytes are, which are as many. */
+/** Takes the next bytes, so many; returns where they are. */
 function take(count: number): number {
   at += count
   return at - count
@@ -281,23 +282,4 @@ function put56(view: DataView, to: number, value: number): number {
 function putBytes(bytes: Buffer, to: number, value: Buffer): number {
   bytes.set(value, to)
   return to + value.length
-}
-
-/** For so few digits, `Buffer.write` takes longer. */
-function putHex(bytes: Buffer, to: number, text: string): number {
-  for (let n = 0; n < text.length; n += 2) {
-    bytes[to + (n >> 1)] = (hexDigit(text, n) << 4) | hexDigit(text, n + 1)
-  }
-  return to + (text.length >> 1)
-}
-
-function hexDigit(text: string, place: number): number {
-  const code = text.charCodeAt(place)
-  return (code & 15) + (code >> 6) * 9
-}
-
-function putTrace(bytes: Buffer, to: number, { trace_id, span_id, flags }: TraceContext): number {
-  const end = putHex(bytes, putHex(bytes, to, trace_id), span_id)
-  bytes[end] = flags
-  return end + 1
 }

@@ -1,5 +1,5 @@
 /**
- * The stored form of a task in versions 1 to 3, which are only read: a header of fixed size, some
+ * The stored form of a task in versions 1 to 3, which are only read: a head of fixed size, some
  * texts, and the data as JSON text. Offsets, with sizes in bytes in parentheses; big-endian:
  *
  *     0  version (1)     = 2 or 3     40  index of its logic (2)
@@ -19,32 +19,15 @@
  * The texts are conv, ref, user, node, previous node, tag, description and, up to the data, the
  * history, without anything between them. Version 1 has no history and its head is 2 bytes shorter.
  */
-import { crc32 } from 'node:zlib'
 import type { Status, StatusDetails } from '../core/model.ts'
-import type { TraceContext } from '../core/tracing.ts'
 import { docOfText } from './json.ts'
+import { checksum, digest_bytes, flag, id_bytes, readTrace, trace_bytes } from './task-parts.ts'
 import { statuses, type TaskRecord, type Wait, waits } from './task-record.ts'
 
 const traced_version = 3
-/** Bits 0 to 7, in later versions too. */
-export const flag = {
-  ref: 1,
-  ref_number: 2,
-  user: 4,
-  digest: 8,
-  details: 16,
-  caller: 32,
-  called: 64,
-  former: 128,
-} as const
-const trace_id_bytes = 16
-const span_id_bytes = 8
-export const trace_bytes = trace_id_bytes + span_id_bytes + 1
 const head_bytes = 74
 /** Of each version, from 1 on. */
 const heads_bytes = [72, head_bytes, head_bytes + trace_bytes] as const
-export const digest_bytes = 32
-export const id_bytes = 12
 
 /** As `decodeTask` of codec/task-bytes. */
 export function decodeEarlier(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
@@ -99,16 +82,6 @@ export function decodeEarlier(obj_id: string, bytes: Buffer): TaskRecord | 'dama
   }
 }
 
-export function readTrace(bytes: Buffer, at: number): TraceContext {
-  const span_at = at + trace_id_bytes
-  const flags_at = span_at + span_id_bytes
-  return {
-    trace_id: bytes.toString('hex', at, span_at),
-    span_id: bytes.toString('hex', span_at, flags_at),
-    flags: bytes[flags_at] as number,
-  }
-}
-
 function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetails {
   const from = tag_from + getU16(bytes, 54)
   return {
@@ -120,23 +93,4 @@ function detailsOf(bytes: Buffer, texts: string, tag_from: number): StatusDetail
 /** Without the bounds check of the Buffer method: the record is known to be long enough. */
 function getU16(bytes: Buffer, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
-}
-
-/** Of all bytes except its own four. */
-export function checksum(bytes: Buffer): number {
-  return crc32(bytes.subarray(8), headChecksum(bytes))
-}
-
-/** The crc32 of each first four bytes: most records share a few values of them. */
-const head_checksums = new Map<number, number>()
-const head_checksums_max = 4_096
-
-function headChecksum(bytes: Buffer): number {
-  const head = bytes.readUInt32BE(0)
-  let known = head_checksums.get(head)
-  if (known === undefined) {
-    known = crc32(bytes.subarray(0, 4))
-    if (head_checksums.size < head_checksums_max) head_checksums.set(head, known)
-  }
-  return known
 }
