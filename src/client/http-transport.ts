@@ -54,8 +54,8 @@ export async function httpTransport(
   const agent = newAgent(options)
   const { origin } = new URL(base)
   const base_path = base.slice(origin.length)
-  const at = { origin, base_path, options: urlToHttpOptions(new URL(origin)) }
-  const to = { at, agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
+  const server = { origin, base_path, options: urlToHttpOptions(new URL(origin)) }
+  const to = { server, agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
   const probing = { ...to, agent: newAgent({ maxSockets: 1 }), method: 'GET' } as const
 
   const encode: Transport['encode'] = (ops) => {
@@ -128,8 +128,8 @@ function batchFaultResult(error: unknown): BatchResult {
 }
 
 interface HttpRequest {
-  /** The server. Its URL is parsed once, not for each request. */
-  readonly at: {
+  /** Its URL is parsed once, not for each request. */
+  readonly server: {
     readonly origin: string
     readonly base_path: string
     readonly options: ReturnType<typeof urlToHttpOptions>
@@ -148,21 +148,21 @@ function request(
   given: HttpRequest,
   cancellation: Cancellation,
 ): Promise<HttpResponse> {
-  const { at, agent, is_tls, clock, connect_ms_max, method = 'POST', body = no_body } = given
+  const { server, agent, is_tls, clock, connect_ms_max, method = 'POST', body = no_body } = given
   return new Promise((resolve, reject) => {
     let may_be_sent = false
     const onLost = (error: NodeJS.ErrnoException): void => {
       removeListener()
-      reject(cancellation.reason() ?? unreachableFault(at.origin, error, may_be_sent))
+      reject(cancellation.reason() ?? unreachableFault(server.origin, error, may_be_sent))
     }
-    const path = at.base_path + under_base
+    const path = server.base_path + under_base
     const start = is_tls ? https.request : http.request
     const headers = {
       ...given.headers,
       'content-type': 'application/json',
       'content-length': body.length,
     }
-    const call = start({ ...at.options, path, agent, method, headers }, (response) => {
+    const call = start({ ...server.options, path, agent, method, headers }, (response) => {
       const onRead = (body: string): void => {
         removeListener()
         const { statusCode: status = 0, headers } = response

@@ -31,9 +31,9 @@ export function hmacOf(timestamp: string, secret: string, body: Uint8Array | str
 }
 
 /**
- * Whether the signature (hex, either case, its form checked) was made with one of the secrets.
- * Comparison takes constant time, and a user without a secret, such as an unknown one, takes as
- * long as one with one secret.
+ * Whether the signature was made with one of the secrets; that it is hex, in either case, has been
+ * checked. Comparison takes constant time, and a user without a secret, such as an unknown one,
+ * takes as long as one with one secret.
  */
 export function isSignedBy(
   secrets: readonly string[],

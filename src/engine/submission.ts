@@ -49,7 +49,7 @@ export interface SubmissionOptions {
 export function newSubmission(options: SubmissionOptions): Submission {
   const { limits, admission, transactions, counters, traces } = options
 
-  /** One promise for a request: all that is between its entry and its answer are calls. */
+  /** A request has this one promise: from its entry to its answer there are calls alone. */
   function submit(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
@@ -72,6 +72,7 @@ export function newSubmission(options: SubmissionOptions): Submission {
         },
         reject(error) {
           admission.leave(ops.length, entered_bytes)
+          // After the turn of the queue: `onBug` is not ours, and may call the engine or throw.
           Promise.reject(error).catch(throwFault).catch(refuse)
         },
       }

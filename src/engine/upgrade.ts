@@ -2,8 +2,8 @@
  * Brings a file of an earlier format to the present one, when it is opened and before anything else
  * happens to it.
  *
- * Of format 2 nothing changes but the format: its tasks are records of versions 1 to 3, those of
- * format 3 also of version 4 (codec/task-bytes), which is made of a record when it is next written.
+ * In format 2 task records had versions 1 to 3 alone. They stay as they are, and each gets version 4
+ * (codec/task-bytes) when it is next written, so nothing changes but the format.
  * Format 1 counted only the live tasks of a node, listed no failed ones, and freed the ref of every
  * ended task. The work is one pass over the counters and one over the tasks, in slices: each is a
  * transaction that also stores how far it came, so after a crash the next opening goes on there.
@@ -49,16 +49,16 @@ export interface UpgradeOptions {
 }
 
 /**
- * What begins the upgrade of a file of an earlier format; one that was broken off goes on from
- * there. It belongs into the data file itself before anything is in its commit log: an earlier
+ * What begins the upgrade of a file of an earlier format; one that was broken off goes on where
+ * it stopped. It belongs into the data file itself before anything is in its commit log: an earlier
  * program reads the format before it recovers a commit log.
  */
 export function beginUpgrade(changes: Pick<Tx, 'put'>, found: Pick<Tx, 'get'>): void {
   const found_format = found.get(format_key)?.toString('utf8')
   changes.put(format_key, Buffer.from(String(format)))
   if (found.get(upgrade_key) !== undefined) return
-  const { from, to } = keysOfType(found_format === '1' ? 'node_count' : 'task')
-  putCursor(changes, found_format === '1' ? from : to)
+  // Past the tasks no slice has work left.
+  putCursor(changes, found_format === '1' ? keysOfType('node_count').from : keysOfType('task').to)
 }
 
 /** Goes on with an upgrade that has begun. Rejects as `Store.update` does. */

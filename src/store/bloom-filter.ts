@@ -5,8 +5,8 @@
  * A key sets three bits of one word. There are no false negatives: keys are added before their
  * commit, and until all keys that the tree held at the start have been read, nothing is reported
  * absent. Those in memory are read at once, and those in the file in the background after commits,
- * a small part of the time, and only while lookups are made. Changes that came since are not in the
- * way: a scan over them would first have to sort them. Bits are never cleared, so after very many
+ * a small part of the time, and only while lookups are made. The file is read past the changes that
+ * come meanwhile, which a scan would first have to sort. Bits are never cleared, so after very many
  * keys every lookup goes to the tree.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'

@@ -12,7 +12,7 @@ export interface Tree {
   get(key: Key): Buffer | undefined
   /** Lazy, in key order, `from` included and `to` excluded. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Entry>
-  /** Where one is laid over the other, for those who may see them apart. */
+  /** Of a tree that lays changes in memory over another one: both, apart. */
   parts?(): TreeParts
   /**
    * Resolves when all changes are on disk, atomically; the buffer must not change meanwhile.
@@ -44,8 +44,8 @@ export interface Tree {
   close(): Promise<void>
 }
 
-/** What a tree has: the changes that are in memory alone so far, and what lies below them. */
 export interface TreeParts {
+  /** The changes that are in memory alone so far. */
   readonly newer: readonly ChangeBuffer[]
   readonly below: Pick<Tree, 'range'>
 }

@@ -1,11 +1,11 @@
 /**
  * One call of our service: what its rpc is told of it, reads and sends. It stands in place of the
- * streams that grpc-js would make for a handler, on the same public calls as an interceptor.
+ * streams that grpc-js would make for a handler, and uses what grpc-js gives an interceptor.
  *
  * The caller is authenticated and the metadata bounded before a message is read, so that a caller
  * without rights takes no memory. Rpcs authenticate again with each message, because the rights may
- * have changed. A message is read when the rpc pulls; node alone would read 16 ahead. Sent messages
- * do not wait for the one before, so that all of one turn of the event loop leave together.
+ * have changed. A message is read when the rpc pulls. Sent messages do not wait for the one before,
+ * so that all of one turn of the event loop leave together.
  */
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'

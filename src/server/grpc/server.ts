@@ -168,7 +168,7 @@ const rpcs: Readonly<Record<string, Rpc>> = {
   WatchTasks: watch_rpc,
 }
 
-/** Has the calls of our service served by us, and passes all others on to their handlers. */
+/** Serves the calls of our service, and passes all others on to their handlers. */
 function newInterceptor(context: ServerContext): ServerInterceptor {
   const by_path = new Map(
     Object.entries(rpcs).map(([name, rpc]) => [`/${service_name}/${name}`, rpc]),

@@ -25,7 +25,7 @@ export interface ServerContext {
   readonly name: ServerName
   /** What addresses for callers begin with, base path and all; empty where that is not known. */
   public_url: string
-  /** The header of that name, for connections that stay open; node writes it for a handler. */
+  /** The value of the header `Keep-Alive`; undefined in a handler, where node writes it. */
   keep_alive: string | undefined
   draining: boolean
 }
