@@ -2,7 +2,7 @@
  * What the stored forms of a task have in common, in every version: the first flags, the checksum,
  * and the form of a trace, of a digest and of the ids of other tasks.
  *
- * All of it is read for ever, so nothing here changes; a later version has other parts beside these.
+ * All of it is read for ever, so nothing here changes; later versions have other parts beside it.
  */
 import { crc32 } from 'node:zlib'
 import type { TraceContext } from '../core/tracing.ts'

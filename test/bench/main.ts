@@ -2,7 +2,6 @@
  * `npm run bench`: measures ours, its floors and its rivals, cell by cell, and prints the results; see
  * `help` below and README.md.
  */
-import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type CellLine, cellLine } from './cell-line.ts'
 import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
@@ -20,6 +19,7 @@ import {
 import { startLoadClients } from './load-clients.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { measureAll } from './measure.ts'
+import { json_to_stdout, newOutput, type Output, printAll, writeLines } from './output.ts'
 import { type ProcessLine, processCells, processesOnAndOff } from './process-cells.ts'
 import {
   bytesText,
@@ -27,30 +27,23 @@ import {
   machineText,
   notesText,
   onOffText,
+  serverLivesText,
   tablesText,
   targetsText,
   templateText,
 } from './report.ts'
 import { findRivals, type ServerRivalName, server_rivals } from './rival-packages.ts'
-import {
-  server_lives_cell,
-  serverLivesCells,
-  serverLivesTargets,
-  serverLivesText,
-} from './server-lives.ts'
+import { server_lives_cell, serverLivesCells } from './server-lives.ts'
 import { hasSqlite } from './sqlite-package.ts'
 import {
   livesTargets,
-  type PartLine,
-  partOf,
+  serverLivesTargets,
   type TargetLine,
   target_cells,
   targetLines,
 } from './targets.ts'
 import { makeTemplates } from './templates.ts'
 import { watchedOnAndOff } from './watched.ts'
-
-const json_to_stdout = '-'
 
 const help = `npm run bench -- [OPTION …]
 
@@ -66,37 +59,12 @@ const help = `npm run bench -- [OPTION …]
 --rivals       installs what is missing for the rivals with servers: packages into the system's temp
                folder, servers by apt-get
 --on-off       only what can be switched off, with it and without, alternately: the history of tasks
-               with the feed of changes (cells lives/… and process/…), and logs, metrics and traces,
+               with the feed of changes (cells watched/… and process/…), and logs, metrics and traces,
                each and all (cells empty/…)
 --cluster      only the comparison with others on one PostgreSQL (cells cluster/…)
 --netem DELAY  with --cluster: also its cells with a network between PostgreSQL and its clients that
                delays by DELAY, such as 1ms (tc netem, for root; else a relay); repeatable
 --help         prints this text`
-
-/** The output of a run: text at once, JSON lines at the end. */
-interface Output {
-  readonly lines: object[]
-  print(text: string): void
-  /** What was measured since the last call was this cell. */
-  spend(cell: string): void
-  parts(): PartLine[]
-}
-
-function newOutput(print: Output['print']): Output {
-  const seconds = new Map<string, number>()
-  let last_ms = performance.now()
-  return {
-    lines: [],
-    print,
-    spend(cell) {
-      const now_ms = performance.now()
-      const part = partOf(cell)
-      seconds.set(part, (seconds.get(part) ?? 0) + (now_ms - last_ms) / 1_000)
-      last_ms = now_ms
-    },
-    parts: () => [...seconds].map(([part, seconds]) => ({ kind: 'part', part, seconds })),
-  }
-}
 
 await main(process.argv.slice(2))
 
@@ -182,12 +150,6 @@ async function main(args: string[]): Promise<void> {
   writeLines(out, values.json)
 }
 
-function writeLines({ lines }: Output, to: string | undefined): void {
-  const json = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  if (to === json_to_stdout) process.stdout.write(json)
-  else if (to !== undefined) writeFileSync(to, json)
-}
-
 /** The rivals that can run here; prints each that is left out. */
 function usableRivals(install: boolean, out: Output): readonly ServerRivalName[] {
   const { usable, missing } = findRivals(server_rivals, install, out.print)
@@ -234,21 +196,6 @@ function printCells(
   out.lines.push(...lines, ...targets)
   if (lines.length > 0) out.print(`\n${tablesText(lines)}\n`)
   if (targets.length > 0) out.print(`${targetsText(targets)}\n`)
-}
-
-async function printAll<T extends { readonly kind: string; readonly cell?: string }>(
-  lines: AsyncIterable<T> | Iterable<T>,
-  text: (line: T) => string,
-  out: Output,
-): Promise<T[]> {
-  const printed: T[] = []
-  for await (const line of lines) {
-    printed.push(line)
-    out.spend(line.cell ?? '')
-    out.lines.push(line)
-    out.print(text(line))
-  }
-  return printed
 }
 
 function processText({ cell, tasks_per_s, min, max }: ProcessLine): string {

@@ -18,7 +18,7 @@ import { clusterText } from './cluster/report.ts'
 import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { ProcessLine } from './process-cells.ts'
-import { machineText, two } from './report.ts'
+import { machineText, number, two } from './report.ts'
 import type { ServerLivesLine } from './server-lives.ts'
 import { cluster_targets, optionsOf, type PartLine, partOf, type TargetLine } from './targets.ts'
 
@@ -118,7 +118,7 @@ function livesTable(lives: readonly LivesLine[]): string {
       `${text(ours[of].median)} / ${text(sqlite[of].median)}`
     return [
       cell.replace('lives/', ''),
-      ...[both('lives_per_s', whole), over.lives_per_s.median.toFixed(2)],
+      ...[both('lives_per_s', number), over.lives_per_s.median.toFixed(2)],
       ...[both('cpu_us_per_op', (value) => value.toFixed(1)), both('p99_ms', threeDigits)],
       both('worst_ms', threeDigits),
     ]
@@ -137,7 +137,7 @@ function serverLivesTable(lines: readonly ServerLivesLine[]): string {
     Object.entries(sides).map(([name, { lives_per_s, p99_ms }]) => {
       const over = ratios.filter((ratio) => ratio.over === name)
       const texts = over.map(({ ours, lives_per_s: { median } }) => `${ours} ${two(median)}`)
-      return [name, whole(lives_per_s.median), threeDigits(p99_ms.median), texts.join(', ') || '–']
+      return [name, number(lives_per_s.median), threeDigits(p99_ms.median), texts.join(', ') || '–']
     }),
   )
   return table(['side', 'lives/s', 'p99 ms', 'over it'], rows, 1)
@@ -146,8 +146,8 @@ function serverLivesTable(lines: readonly ServerLivesLine[]): string {
 function bytesTable(lines: readonly BytesLine[]): string {
   const rows = lines.flatMap(({ waiting, lived }) =>
     [['all wait', waiting] as const, ['half ended', lived] as const].map(([of, both]) => [
-      ...[of, whole(both.ours.disk_bytes), whole(both.ours.file_bytes)],
-      ...[whole(both.sqlite.disk_bytes), two(both.ours.disk_bytes / both.sqlite.disk_bytes)],
+      ...[of, number(both.ours.disk_bytes), number(both.ours.file_bytes)],
+      ...[number(both.sqlite.disk_bytes), two(both.ours.disk_bytes / both.sqlite.disk_bytes)],
     ]),
   )
   return table(['tasks', 'ours', 'its data file alone', 'sqlite', 'over it'], rows, 1)
@@ -155,7 +155,7 @@ function bytesTable(lines: readonly BytesLine[]): string {
 
 function onOffTable(cells: readonly OnOffLine[]): string {
   const rows = cells.map(({ cell, on_per_s, off_per_s, ratio }) => [
-    ...[cell, whole(on_per_s), whole(off_per_s), ratio.median.toFixed(2)],
+    ...[cell, number(on_per_s), number(off_per_s), ratio.median.toFixed(2)],
     `${ratio.min.toFixed(2)} … ${ratio.max.toFixed(2)}`,
   ])
   return table(['cell', 'with', 'without', 'ratio', 'min … max'], rows, 1)
@@ -185,14 +185,14 @@ function cellTable(cells: readonly CellLine[]): string {
 }
 
 function rateOf(side: SideLine | undefined): string {
-  return side === undefined ? '–' : whole(side.ops_per_s.median)
+  return side === undefined ? '–' : number(side.ops_per_s.median)
 }
 
 function processTable(processes: readonly ProcessLine[]): string {
   const rows = processes.map(({ cell, tasks_per_s, min, max }) => [
     cell.replace('process/', ''),
-    whole(tasks_per_s),
-    `${whole(min)} … ${whole(max)}`,
+    number(tasks_per_s),
+    `${number(min)} … ${number(max)}`,
   ])
   return table(['process', 'tasks/s', 'min … max'], rows, 1)
 }
@@ -219,7 +219,7 @@ function networkTable(lines: readonly NetworkLine[]): string {
   const names = ['ours', ...cluster_rivals, 'floor'] as const
   const rows = lines.map((line) => [
     ...[line.cell.replace('cluster/', ''), line.round_trip_ms.toFixed(2)],
-    ...[whole(line.one_connection_per_s), whole(line.all_connections_per_s)],
+    ...[number(line.one_connection_per_s), number(line.all_connections_per_s)],
     ...names.map((name) => rateOf(line.sides[name])),
   ])
   const trips = ['round trip ms', 'a trip an op, 1 connection', '1 for each caller']
@@ -244,8 +244,4 @@ function groupedBy<T>(values: readonly T[], key: (value: T) => string): Map<stri
     else group.push(value)
   }
   return groups
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString('en-US')
 }

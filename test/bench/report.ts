@@ -7,6 +7,7 @@ import type { CellLine, SideLine } from './cell-line.ts'
 import type { Scale, SideName } from './cells.ts'
 import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
+import type { ServerLivesLine } from './server-lives.ts'
 import type { Summary } from './statistics.ts'
 import type { TargetLine } from './targets.ts'
 import type { TemplateLine } from './templates.ts'
@@ -86,6 +87,21 @@ export function bytesText({ cell, waiting, lived }: BytesLine): string {
     `${number(ours.disk_bytes)} bytes a task, ${number(ours.file_bytes)} of them in the data file;` +
     ` sqlite ${number(sqlite.disk_bytes)}, over it ${two(ours.disk_bytes / sqlite.disk_bytes)}`
   return `${cell}: all wait: ${of(waiting)}; half ended: ${of(lived)}`
+}
+
+/** The rates of all sides, and the ratios. */
+export function serverLivesText({ cell, sides, ratios }: ServerLivesLine): string {
+  const rates = Object.entries(sides).map(
+    ([name, { lives_per_s, p99_ms }]) =>
+      `  ${name.padEnd(9)} ${lives_per_s.median.toFixed(0).padStart(7)} lives a second` +
+      ` (${lives_per_s.min.toFixed(0)} … ${lives_per_s.max.toFixed(0)}), p99` +
+      ` ${p99_ms.median.toFixed(2)} ms`,
+  )
+  const over = ratios.map(
+    ({ ours, over, lives_per_s: { median, min, max } }) =>
+      `  ${ours} over ${over}: ${median.toFixed(2)} (${min.toFixed(2)} … ${max.toFixed(2)})`,
+  )
+  return [cell, ...rates, ...over].join('\n')
 }
 
 const cell_heads = ['file', 'refs', 'transport', 'verb', 'ops', 'callers']

@@ -18,10 +18,12 @@ import { startBackend } from './rival-backends.ts'
 import { packagesOf, rivalPackages, type ServerRivalName } from './rival-packages.ts'
 import { type Slot, type Summary, summaryOf } from './statistics.ts'
 import { spanSeconds } from './stopwatch.ts'
-import { type OurName, type TargetLine, targetLine } from './targets.ts'
 
-/** Ours and DBOS have two forms: in the process of their callers, and behind HTTP. */
-export type LivesSideName = OurName | RivalSideName
+/** `client`: our client library over HTTP; `embedded`: the engine in the process of its callers. */
+export type OurName = 'ours' | 'client' | 'embedded'
+/** DBOS has two forms too: in the process of its callers, and behind HTTP. */
+type RivalSideName = ServerRivalName | 'dbos-http'
+type LivesSideName = OurName | RivalSideName
 
 export interface ServerLivesLine {
   readonly kind: 'server-lives'
@@ -41,8 +43,6 @@ interface LivesRatio {
   readonly over: RivalSideName
   readonly wanted: number
 }
-
-type RivalSideName = ServerRivalName | 'dbos-http'
 
 /** Like against like: libraries, one op in an HTTP request, in one process. */
 const compared: readonly LivesRatio[] = [
@@ -228,33 +228,4 @@ function lineOf(slots: ReadonlyMap<LivesSideName, readonly LivesSlot[]>): Server
     return [{ ...pair, lives_per_s: summaryOf(within) }]
   })
   return { kind: 'server-lives', cell: server_lives_cell, sides: Object.fromEntries(rates), ratios }
-}
-
-export function serverLivesTargets(lines: readonly ServerLivesLine[]): TargetLine[] {
-  return lines.flatMap(({ cell, ratios }) =>
-    ratios.map(({ ours, over, wanted, lives_per_s }) =>
-      targetLine({
-        row: `whole lives, 64 callers, over ${over}`,
-        cell,
-        ours,
-        wanted,
-        measured: lives_per_s,
-      }),
-    ),
-  )
-}
-
-/** The rates of all sides, and the ratios. */
-export function serverLivesText({ cell, sides, ratios }: ServerLivesLine): string {
-  const rates = Object.entries(sides).map(
-    ([name, { lives_per_s, p99_ms }]) =>
-      `  ${name.padEnd(9)} ${lives_per_s.median.toFixed(0).padStart(7)} lives a second` +
-      ` (${lives_per_s.min.toFixed(0)} … ${lives_per_s.max.toFixed(0)}), p99` +
-      ` ${p99_ms.median.toFixed(2)} ms`,
-  )
-  const over = ratios.map(
-    ({ ours, over, lives_per_s: { median, min, max } }) =>
-      `  ${ours} over ${over}: ${median.toFixed(2)} (${min.toFixed(2)} … ${max.toFixed(2)})`,
-  )
-  return [cell, ...rates, ...over].join('\n')
 }

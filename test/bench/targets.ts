@@ -7,10 +7,9 @@ import type { CellLine } from './cell-line.ts'
 import type { Scale, SideName, WriteVerb } from './cells.ts'
 import type { ClusterSide } from './cluster/line.ts'
 import type { BytesLine, LivesLine, OnOffLine } from './lives.ts'
+import type { OurName, ServerLivesLine } from './server-lives.ts'
 import { type Summary, summaryOf } from './statistics.ts'
 
-/** `client`: our client library over HTTP; `embedded`: the engine in the process of its callers. */
-export type OurName = 'ours' | 'client' | 'embedded'
 export type Unit = '' | 'ms' | 'MB'
 
 export interface TargetLine {
@@ -109,7 +108,7 @@ export function targetLines(
 type Given = Pick<TargetLine, 'row' | 'cell' | 'wanted' | 'measured'> &
   Partial<Pick<TargetLine, 'ours' | 'is_upper_bound' | 'unit'>>
 
-export function targetLine(given: Given): TargetLine {
+function targetLine(given: Given): TargetLine {
   const { row, cell, ours = 'ours', wanted, is_upper_bound = false, unit = '', measured } = given
   const is_met = is_upper_bound ? measured.median <= wanted : measured.median >= wanted
   return { kind: 'target', row, cell, ours, wanted, is_upper_bound, unit, measured, is_met }
@@ -161,6 +160,20 @@ function otherLivesTargets(line: LivesLine | BytesLine | OnOffLine): TargetLine[
   if (line.kind !== 'on-off' || !line.cell.startsWith('watched/')) return []
   const row = `history, feed, logs and metrics, over none: ${line.cell}`
   return [targetLine({ row, cell: line.cell, wanted: watched_min, measured: line.ratio })]
+}
+
+export function serverLivesTargets(lines: readonly ServerLivesLine[]): TargetLine[] {
+  return lines.flatMap(({ cell, ratios }) =>
+    ratios.map(({ ours, over, wanted, lives_per_s }) =>
+      targetLine({
+        row: `whole lives, 64 callers, over ${over}`,
+        cell,
+        ours,
+        wanted,
+        measured: lives_per_s,
+      }),
+    ),
+  )
 }
 
 /**

@@ -8,12 +8,7 @@ import { setTimeout as nextPoll } from 'node:timers/promises'
 import type { WriteVerb } from '../cells.ts'
 import { serveCalls } from '../child.ts'
 import { closedLoop } from '../closed-loop.ts'
-import {
-  type LifeOrder,
-  lifeOrder,
-  livesLoop,
-  type LivesLoad as WholeLivesLoad,
-} from '../life-order.ts'
+import { type LifeOrder, type LivesLoad, lifeOrder, livesLoop } from '../life-order.ts'
 import type { Endpoint } from '../load-clients.ts'
 import { waitUntilIdle } from '../resource-usage.ts'
 import { listenSigned } from '../signed-server.ts'
@@ -46,7 +41,8 @@ export interface LivesOptions {
   readonly commit_log: 'postgres' | 'files'
 }
 
-export interface LivesLoad extends Span {
+/** Creates alone, or callbacks alone. */
+interface VerbLoad extends Span {
   readonly verb: WriteVerb
   readonly callers: number
   /** The number of the first task, which the others follow, at most so many. */
@@ -56,12 +52,12 @@ export interface LivesLoad extends Span {
 
 export type LivesCalls = {
   open(options: LivesOptions): Promise<Endpoint>
-  run(load: LivesLoad): Promise<Slot>
+  run(load: VerbLoad): Promise<Slot>
   prepare(): Promise<void>
   /** Creates so many tasks, which wait under the numbers from 0 on. */
   fill(tasks: number): Promise<void>
   /** Goes on with whole lives where the last load of them ended. */
-  lives(load: WholeLivesLoad): Promise<Slot>
+  lives(load: LivesLoad): Promise<Slot>
   /** Resolves once each task whose callback was answered has ended. */
   allEnded(): Promise<void>
   /** Resolves when the process is idle, or has been waited for long enough. */
