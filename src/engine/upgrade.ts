@@ -2,8 +2,8 @@
  * Brings a file of an earlier format to the present one, when it is opened and before anything else
  * happens to it.
  *
- * In format 2 task records had versions 1 to 3 alone. They stay as they are, and each becomes one of
- * version 4 (codec/task-bytes) when it is next written, so nothing changes but the format.
+ * In format 2 task records had versions 1 to 3 alone. They stay as they are until they are next
+ * written, as version 4 (codec/task-bytes), so the upgrade changes nothing but the format.
  * Format 1 counted only the live tasks of a node, listed no failed ones, and freed the ref of every
  * ended task. The work is one pass over the counters and one over the tasks, in slices: each is a
  * transaction that also stores how far it came, so after a crash the next opening goes on there.
