@@ -17,8 +17,8 @@
  *       (12 each)
  *     the texts in the order of their lengths, without anything between them; the data
  *
- * What is not flagged is 0 or absent; a time of change, that of creation. Versions 1 to 3
- * (codec/task-bytes-earlier) are read for ever. A record whose checksum does not match is `damaged`.
+ * What is not flagged is 0 or absent; a time of change, that of creation. Versions 1 to 3 are read
+ * for ever (codec/task-bytes-earlier). A record whose checksum does not match is `damaged`.
  */
 import type { Status } from '../core/model.ts'
 import { docOfText } from './json.ts'
