@@ -1,7 +1,8 @@
 /**
- * A file of format 1 becomes one of the present format, whole and also if it is broken off after each of its
- * slices. The file (test/golden/format-1) was written by the last program of that format: tasks of
- * each status, and refs that were used again, in process 7; process 8 was removed.
+ * A file of format 1 becomes one of the present format, whole and also if it is broken off after
+ * each of its slices. The file (test/golden/format-1) was written by the last program of that
+ * format: tasks of each status, and refs that were used again, in process 7; process 8 was removed.
+ * A file of format 2 gets the present format, or goes on where an upgrade of format 1 stopped.
  */
 import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'

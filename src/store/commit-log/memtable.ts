@@ -11,7 +11,7 @@ import { hashOf } from '../hash-index.ts'
 import { changeOffsets, changesAt, type Frame, frameBytes, framesIn, sealFrame } from './frame.ts'
 import { alignedMemory, endOfBlock } from './segment-file.ts'
 
-/** What a segment holds with the usual bounds. Costs no memory before it is written. */
+/** The most that `boundsFor` gives a segment by itself. Costs no memory before it is written. */
 export const arena_bytes = 256 * 1024 * 1024
 
 export function newMemtable(): ChangeBuffer {
