@@ -56,6 +56,8 @@ export interface ArenaOptions {
   /** `clear` replaces an arena that is larger. */
   readonly kept_bytes_max: number
   readonly allocate: (bytes: number) => Buffer
+  /** Of the hash index. */
+  readonly first_slots?: number
 }
 
 const usual_arena: ArenaOptions = {
@@ -65,7 +67,7 @@ const usual_arena: ArenaOptions = {
 }
 
 export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuffer {
-  const { first_bytes, kept_bytes_max, allocate } = options
+  const { first_bytes, kept_bytes_max, allocate, first_slots } = options
   let arena = allocate(first_bytes)
   let end = 0
   /** Hash and offset of each change. */
@@ -73,7 +75,7 @@ export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuff
   let count = 0
   let marked_count = 0
   let marked_end = 0
-  const last_by_key = newHashIndex()
+  const last_by_key = newHashIndex(first_slots)
   let sorted = newSortedIndex()
   /** The first so many changes are in the sorted index. */
   let sorted_count = 0

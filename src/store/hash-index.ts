@@ -3,7 +3,8 @@
  * is one array of integers, so the garbage collector has nothing to trace; keys are compared in the
  * arena.
  *
- * Open addressing, at most half full. A slot is a hash and an offset; the offset -1 marks it free.
+ * Open addressing, at most half full. A slot is a hash and the offset plus one, so that zeros are
+ * free slots: the system hands out zeroed memory page by page, when it is first used.
  */
 import type { Key } from '../codec/keys.ts'
 import { systemChance } from '../core/clock.ts'
@@ -41,13 +42,16 @@ export function hashOf(key: Key): number {
   return last_hash
 }
 
-const free = -1
-const first_slots = 256
+const free = 0
 /** `clear` halves a table that has more slots than this for each key it held. */
 const slots_per_key_max = 32
 
-export function newHashIndex(): HashIndex {
-  let slots = new Int32Array(2 * first_slots).fill(free)
+/** Clearing more costs a pause; a new array does not. */
+const cleared_slots_max = 32_768
+
+/** `first_slots`, a power of two, is room for half as many keys before it grows in one pause. */
+export function newHashIndex(first_slots = 256): HashIndex {
+  let slots = new Int32Array(2 * first_slots)
   let size = 0
 
   /** The slot of the key at `offset`, or the free one where it belongs. */
@@ -56,44 +60,46 @@ export function newHashIndex(): HashIndex {
     let at = (hash << 1) & mask
     for (;;) {
       const found = slots[at + 1] as number
-      if (found === free || (slots[at] === hash && haveSameKey(arena, found, offset))) return at
+      if (found === free || (slots[at] === hash && haveSameKey(arena, found - 1, offset))) return at
       at = (at + 2) & mask
     }
   }
 
   function resize(slot_count: number): void {
     const before = slots
-    slots = new Int32Array(2 * slot_count).fill(free)
+    slots = new Int32Array(2 * slot_count)
     const mask = slots.length - 1
     for (let from = 0; from < before.length && size > 0; from += 2) {
-      const offset = before[from + 1] as number
-      if (offset === free) continue
+      const used = before[from + 1] as number
+      if (used === free) continue
       const hash = before[from] as number
       let at = (hash << 1) & mask
       while (slots[at + 1] !== free) at = (at + 2) & mask
       slots[at] = hash
-      slots[at + 1] = offset
+      slots[at + 1] = used
     }
   }
 
   return {
     size: () => size,
     get(arena, key, hash) {
-      if (size === 0) return free
+      if (size === 0) return -1
       const mask = slots.length - 1
       let at = (hash << 1) & mask
       for (;;) {
         const found = slots[at + 1] as number
-        if (found === free || (slots[at] === hash && hasKeyAt(arena, found, key))) return found
+        if (found === free || (slots[at] === hash && hasKeyAt(arena, found - 1, key))) {
+          return found - 1
+        }
         at = (at + 2) & mask
       }
     },
-    lastOf: (arena, offset, hash) => slots[slotOf(arena, offset, hash) + 1] as number,
+    lastOf: (arena, offset, hash) => (slots[slotOf(arena, offset, hash) + 1] as number) - 1,
     set(arena, offset, hash) {
       const at = slotOf(arena, offset, hash)
       const is_new = slots[at + 1] === free
       slots[at] = hash
-      slots[at + 1] = offset
+      slots[at + 1] = offset + 1
       if (is_new && ++size * 4 > slots.length) resize(slots.length)
     },
     clear() {
@@ -101,6 +107,7 @@ export function newHashIndex(): HashIndex {
       const is_large = slot_count > first_slots && slot_count > size * slots_per_key_max
       size = 0
       if (is_large) resize(slot_count / 2)
+      else if (slot_count > cleared_slots_max) resize(slot_count)
       else slots.fill(free)
     },
   }

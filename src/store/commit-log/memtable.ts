@@ -13,12 +13,14 @@ import { alignedMemory, endOfBlock } from './segment-file.ts'
 
 /** The most that `boundsFor` gives a segment by itself. Costs no memory before it is written. */
 export const arena_bytes = 256 * 1024 * 1024
+const first_slots = 1024 * 1024
 
 export function newMemtable(): ChangeBuffer {
   return newChangeBuffer({
     first_bytes: arena_bytes,
     kept_bytes_max: arena_bytes,
     allocate: alignedMemory,
+    first_slots,
   })
 }
 
