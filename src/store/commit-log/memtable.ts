@@ -8,11 +8,15 @@ import type { ChangeBuffer } from '../change-buffer.ts'
 import { newChangeBuffer } from '../change-buffer.ts'
 import { keyAt } from '../change-encoding.ts'
 import { hashOf } from '../hash-index.ts'
+import { boundsFor } from './bounds.ts'
 import { changeOffsets, changesAt, type Frame, frameBytes, framesIn, sealFrame } from './frame.ts'
 import { alignedMemory, endOfBlock } from './segment-file.ts'
 
-/** The most that `boundsFor` gives a segment by itself. Costs no memory before it is written. */
-export const arena_bytes = 256 * 1024 * 1024
+/**
+ * What a segment holds with the usual bounds. Costs no memory before it is written, but a machine
+ * or a container may bound what is reserved, too.
+ */
+export const arena_bytes = boundsFor(0).bytes_max
 const first_slots = 1024 * 1024
 
 export function newMemtable(): ChangeBuffer {
