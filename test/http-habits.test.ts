@@ -102,7 +102,7 @@ describe('requests of clients in use', () => {
       const answer = await client.answer()
       assert.equal(codeOf(answer), 'ok')
       assert.equal(answer.headers.connection, 'keep-alive')
-      assert.equal(answer.headers['keep-alive'], 'timeout=65')
+      assert.equal(answer.headers['keep-alive'], 'timeout=64')
     }
     client.socket.destroy()
   })

@@ -44,7 +44,7 @@ export interface HttpServer {
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, fd, base = '' } = options
   const context = newContext(engine, options)
-  context.keep_alive = `timeout=${Math.floor(context.limits.idle_ms_max / 1000)}`
+  context.keep_alive = `timeout=${toldIdle_s(context.limits)}`
   const server = serverWith(context.limits, context.is_sync)
   const drain = attachEvents(server, context, fd !== undefined)
   server.listen(fd === undefined ? { host, port } : { fd })
@@ -85,6 +85,11 @@ function serverWith(limits: Limits, is_sync: boolean): Server {
   // A client may shut down its side after the request and still read the response. One that waits
   // for a process has gone then, as far as can be seen.
   return Object.assign(server, { httpAllowHalfOpen: !is_sync })
+}
+
+/** Less than a connection is kept, so that a client who goes by it does not write into its end. */
+function toldIdle_s({ idle_ms_max }: Limits): number {
+  return Math.max(0, Math.floor(idle_ms_max / 1000) - 1)
 }
 
 /** What node bounds of a connection. */
