@@ -96,6 +96,39 @@ commitLogSuite('in two files', segmentsBed)
 commitLogSuite('in memory', memoryBed)
 if (postgres !== undefined) commitLogSuite('in PostgreSQL', postgresBed)
 
+/** [bytes that a disk has left, is it asked after each commit] */
+const disks: [free_bytes: number, is_asked_each: boolean][] = [
+  [2 ** 30, true],
+  [2 ** 30 + 1, false],
+]
+const newDiskPath = quickPaths('conveyor-port-asked-')
+for (const [free_bytes, is_asked_each] of disks) {
+  const how_often = is_asked_each ? 'after each commit' : 'ten times a second'
+  it(`a disk that has ${free_bytes} bytes left is asked ${how_often}`, async () => {
+    const path = newDiskPath()
+    const manifest = { id: log_id, seq: 0, is_open: true }
+    let asked = 0
+    const freeBytes = (): number => {
+      asked++
+      return free_bytes
+    }
+    const lmdb = { ...(await openTree(path)), freeBytes }
+    const writer = writerOver(
+      memoryLog([], () => undefined),
+      manifest,
+    )
+    const began_ms = performance.now()
+    const tree = commitLogTree(lmdb, path, manifest, writer, { tell() {} })
+    const commits = 100
+    for (let n = 0; n < commits; n++) await tree.commit(changesNamed(`k${n}`))
+    // At the open, at most as often as this, and once a second beside the commits.
+    const times = 1 + Math.floor((performance.now() - began_ms) / 90)
+    if (is_asked_each) assert.ok(asked > commits, String(asked))
+    else assert.ok(asked <= times, `${asked} of ${times}`)
+    await tree.close()
+  })
+}
+
 /** What becomes of the transaction whose append fails so, and of those after it. */
 const failures: [failure: Failure, code: string, is_kept: boolean, later: string][] = [
   ['no_space', 'no_space', false, 'ok'],
