@@ -18,7 +18,7 @@ import { readingStore } from '../store/reading-store.ts'
 import type { Store } from '../store/store.ts'
 import { type EngineParts, startEngine } from './engine.ts'
 import { only_reads, type ServedEngine } from './served-engine.ts'
-import { format, format_key } from './upgrade.ts'
+import { format_key, isReadAsItIs } from './upgrade.ts'
 
 interface StandbyReader {
   /** One object, whichever engine answers for it now. */
@@ -110,7 +110,7 @@ const reads = {
   users: ['list', 'bindings', 'secrets', 'consoleRight'],
 }
 
-/** Undefined where what the owner writes is not of the format of this program. */
+/** Undefined where what the owner writes is of a format that this program cannot read. */
 async function openStandbyReader(
   options: StandbyReaderOptions,
 ): Promise<StandbyReader | undefined> {
@@ -181,7 +181,7 @@ function kept<T extends object>(of: T, names: readonly string[], refuse: () => n
 }
 
 function hasFormat({ tree }: StandbyCopy): boolean {
-  return tree.get(format_key)?.toString('utf8') === String(format)
+  return isReadAsItIs(Number(tree.get(format_key)?.toString('utf8')))
 }
 
 function isShow(op: unknown): boolean {

@@ -32,6 +32,8 @@ import { loadTask, taskIdOfRef } from './task-store.ts'
 /** Files of a higher format were written by a newer program. */
 export const format = 3
 export const format_key = metaKey('format')
+/** Whether reads understand it: the upgrade of format 2 changes nothing else. */
+export const isReadAsItIs = (found: number): boolean => found === 2 || found === format
 /** While an upgrade is under way: the key with which its next slice begins. */
 const upgrade_key = metaKey('upgrade')
 
