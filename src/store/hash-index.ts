@@ -46,9 +46,6 @@ const free = 0
 /** `clear` halves a table that has more slots than this for each key it held. */
 const slots_per_key_max = 32
 
-/** Clearing more costs a pause; a new array does not. */
-const cleared_slots_max = 32_768
-
 /** `first_slots`, a power of two, is room for half as many keys before it grows in one pause. */
 export function newHashIndex(first_slots = 256): HashIndex {
   let slots = new Int32Array(2 * first_slots)
@@ -107,7 +104,6 @@ export function newHashIndex(first_slots = 256): HashIndex {
       const is_large = slot_count > first_slots && slot_count > size * slots_per_key_max
       size = 0
       if (is_large) resize(slot_count / 2)
-      else if (slot_count > cleared_slots_max) resize(slot_count)
       else slots.fill(free)
     },
   }
