@@ -9,10 +9,13 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openEngine } from '../src/index.ts'
+import { testClock } from '../src/testing.ts'
 import { tempFolder } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const ends = ['', '-log-0', '-log-1']
+/** Of the day of the files: their tasks wait for a day. */
+const written_ms = Date.parse('2026-11-22T03:00:00Z')
 const waiting = Array.from({ length: 9 }, (_, n) => `order-${10 + n}`)
 
 for (const name of ['plain', 'commit-log-killed']) {
@@ -25,7 +28,8 @@ for (const name of ['plain', 'commit-log-killed']) {
     }
     try {
       for (let opened = 0; opened < 2; opened++) {
-        const engine = await openEngine(path, { secret_key: '11'.repeat(32) })
+        const options = { secret_key: '11'.repeat(32), clock: testClock(written_ms) }
+        const engine = await openEngine(path, options)
         assert.deepEqual((await engine.check()).breaches, [])
         assert.equal(engine.users.secrets('13000').length, 1)
         const refs = (await tasksOf(engine, 1234)).map(({ ref }) => ref)
