@@ -1,0 +1,120 @@
+/**
+ * The frame of a proof: an experiment that anyone can repeat with `npm run proof:NAME`. It tries a
+ * claim many times, from a seed that is printed, and counts what went wrong. Beside each claim
+ * stands at least one control: the same experiment on something that was made wrong. A control that
+ * does not fail says that the experiment sees nothing, so it fails the proof.
+ *
+ * The try at place k of a run has the seed `seed + k`, so `--seed S --n 1` repeats any one of them.
+ */
+
+export interface Given {
+  /** How many to try. */
+  readonly n: number
+  readonly seed: number
+  /** Prints a line on how far it is. */
+  tell(line: string): void
+}
+
+export interface Failure {
+  /** That repeats it alone. */
+  readonly seed: number
+  readonly says: string
+}
+
+export interface Outcome {
+  /** In the unit of the proof. */
+  readonly tried: number
+  /** Kills, failed writes, hostile requests and the like that were injected. */
+  readonly faults: number
+  readonly failures: readonly Failure[]
+  /** What else was measured: a name with its unit, such as `p99_ms`. */
+  readonly figures?: Readonly<Record<string, number | string>>
+}
+
+export interface Experiment {
+  /** What must hold, or for a control what was made wrong. */
+  readonly says: string
+  /** How many to try in `npm test`, and by `npm run proof:NAME`. */
+  readonly quick: number
+  readonly long: number
+  run(given: Given): Promise<Outcome>
+}
+
+export interface Proof extends Experiment {
+  readonly name: string
+  /** What is counted, in the plural: rounds, images. */
+  readonly unit: string
+  /** Why it cannot be tried here, such as a program that is missing. */
+  missing?(): string | undefined
+  readonly controls: readonly Experiment[]
+}
+
+/** What one try has found. */
+export interface Tried {
+  readonly faults: number
+  /** What went wrong, if anything did. */
+  readonly failure?: string
+}
+
+const failures_max = 20
+
+/** Tries `n` times, one after another; what a try throws is its failure. Ends after 20 failures. */
+export async function tryEach(
+  { n, seed, tell }: Given,
+  one: (seed: number) => Promise<Tried>,
+): Promise<Outcome> {
+  const failures: Failure[] = []
+  let tried = 0
+  let faults = 0
+  const told = Math.max(1, Math.floor(n / 10))
+  while (tried < n && failures.length < failures_max) {
+    const own_seed = seed + tried
+    try {
+      const found = await one(own_seed)
+      faults += found.faults
+      if (found.failure !== undefined) failures.push({ seed: own_seed, says: found.failure })
+    } catch (error) {
+      failures.push({ seed: own_seed, says: messageOf(error) })
+    }
+    tried++
+    if (tried % told === 0 && tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+  }
+  return { tried, faults, failures }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/** Runs the claim and its controls; answers whether the claim held and each control failed. */
+export async function judge(
+  proof: Proof,
+  form: 'quick' | 'long',
+  given: { readonly seed: number; readonly n?: number },
+  tell: (line: string) => void,
+): Promise<boolean> {
+  const { name, unit, controls } = proof
+  const began_ms = performance.now()
+  const own = { n: given.n ?? proof[form], seed: given.seed, tell }
+  tell(`${name}: ${proof.says}`)
+  tell(`seed ${own.seed}, to repeat it: npm run proof:${name} -- --seed ${own.seed} --n ${own.n}`)
+  const outcome = await proof.run(own)
+  for (const { seed, says } of outcome.failures) {
+    tell(`FAILED, to repeat it: npm run proof:${name} -- --seed ${seed} --n 1\n${says}`)
+  }
+  const seconds = ((performance.now() - began_ms) / 1_000).toFixed(1)
+  const { tried, faults, failures, figures = {} } = outcome
+  const measured = Object.entries(figures).map(([what, value]) => `; ${what} ${value}`)
+  tell(
+    `${name}: ${tried} ${unit}, ${faults} faults injected, ${failures.length} failures, ${seconds} s` +
+      measured.join(''),
+  )
+  let is_held = tried > 0 && failures.length === 0
+  for (const control of controls) {
+    const { tried, failures } = await control.run({ n: control[form], seed: given.seed, tell })
+    const says = `control, ${control.says}: ${failures.length} failures of ${tried} ${unit}`
+    tell(failures.length > 0 ? `${says}, as it must` : `FAILED ${says}; it must fail`)
+    if (failures.length === 0) is_held = false
+  }
+  return is_held
+}
