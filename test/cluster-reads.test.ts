@@ -25,6 +25,7 @@ import { freePort } from './support/free-port.ts'
 import { openClient } from './support/grpc-client.ts'
 import { process_definition } from './support/http-server.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
+import { secretsOf } from './support/secrets-of.ts'
 
 const conv_id = '1234'
 const user = '13000'
@@ -195,7 +196,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
       [
         'a user who was removed',
         () => owner.users.remove(user),
-        async () => [(await reader.users.list()).length, reader.users.secrets(user)],
+        async () => [(await reader.users.list()).length, secretsOf(reader, user)],
         [0, []],
       ],
       [

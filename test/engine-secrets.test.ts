@@ -8,8 +8,11 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { it } from 'node:test'
 import { defineProcess, end, go } from '../src/define.ts'
 import type { Engine } from '../src/engine/api.ts'
+import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
+import { fakeClock } from './support/fake-clock.ts'
 import { fileBed } from './support/model-setup.ts'
+import { secretsOf } from './support/secrets-of.ts'
 
 interface Given {
   readonly path: string
@@ -42,7 +45,7 @@ it('no file has a plain secret, and only its owner can read the key file', () =>
     assert.equal((await stat(key_path)).mode & 0o777, 0o600)
     assert.equal((await stat(path)).mode & 0o777, 0o600)
     const again = await open()
-    assert.deepEqual(again.users.secrets(id), [secret])
+    assert.deepEqual(secretsOf(again, id), [secret])
     await again.close()
   }))
 
@@ -53,11 +56,34 @@ it('the signatures that a user may use outlive the engine; old records mean both
     const both = await engine.users.add()
     await engine.close()
     const again = await open()
-    assert.deepEqual(again.users.secrets(id, 'hmac'), [secret])
-    assert.deepEqual(again.users.secrets(id, 'path'), [])
-    assert.deepEqual(again.users.secrets(both.id, 'path'), [both.secret])
+    assert.deepEqual(servedEngine(again).users.secrets(id, 'hmac'), [secret])
+    assert.ok(!servedEngine(again).users.secrets(id, 'path').includes(secret))
+    assert.deepEqual(servedEngine(again).users.secrets(both.id, 'path'), [both.secret])
     await again.close()
   }))
+
+it('as many secrets are compared for any user, known or not, as the one with the most has', async () => {
+  const clock = fakeClock()
+  const { users, close } = servedEngine(await openEngine(':memory:', { clock }))
+  const { id } = await users.add()
+  const other = await users.add({ sign: 'hmac' })
+  const compared = async (...changes: (() => unknown)[]): Promise<number[]> => {
+    for (const change of changes) await change()
+    const all = [id, other.id, '999'].map((one) => users.secrets(one, 'path'))
+    return all.map((secrets) => secrets.length)
+  }
+  assert.deepEqual(await compared(), [1, 1, 1])
+  assert.deepEqual(await compared(() => users.rotate(id, { grace_ms: 1_000 })), [2, 2, 2])
+  assert.deepEqual(await compared(() => users.rotate(id, { grace_ms: 5_000 })), [3, 3, 3])
+  assert.deepEqual(await compared(() => clock.advance(999)), [3, 3, 3])
+  assert.deepEqual(await compared(() => clock.advance(1)), [2, 2, 2])
+  assert.deepEqual(await compared(() => clock.set(clock.now_ms() - 500)), [3, 3, 3])
+  assert.deepEqual(await compared(() => clock.advance(4_500)), [1, 1, 1])
+  assert.deepEqual(await compared(() => users.rotate(other.id, { grace_ms: 1_000 })), [2, 2, 2])
+  assert.deepEqual(users.secrets(other.id, 'path'), users.secrets('999'), 'of no use to sign')
+  assert.deepEqual(await compared(() => users.remove(other.id)), [1, 1, 1])
+  await close()
+})
 
 it('a rekey makes the old key useless and keeps the secrets', () =>
   withFile(async ({ key_path, open }) => {
@@ -70,14 +96,14 @@ it('a rekey makes the old key useless and keeps the secrets', () =>
     assert.deepEqual(paths, { key_path, old_key_path: `${key_path}.${old_key_id}` })
     assert.deepEqual(await readFile(paths.old_key_path as string), old_key)
     assert.notDeepEqual(await readFile(key_path), old_key)
-    assert.deepEqual(engine.users.secrets(id), [secret])
+    assert.deepEqual(secretsOf(engine, id), [secret])
     await engine.close()
     const again = await open()
-    assert.deepEqual(again.users.secrets(id), [secret])
+    assert.deepEqual(secretsOf(again, id), [secret])
     await again.close()
     await writeFile(key_path, old_key)
     const shut = await open()
-    assert.throws(() => shut.users.secrets(id), { code: 'store_failed' })
+    assert.throws(() => secretsOf(shut, id), { code: 'store_failed' })
     await shut.close()
   }))
 
@@ -110,12 +136,12 @@ for (const { when, store, file, next } of crashes) {
       if (next !== undefined) await writeFile(`${key_path}.new`, states[next].key, { mode: 0o600 })
 
       const again = await open()
-      assert.deepEqual(again.users.secrets(id), [secret])
+      assert.deepEqual(secretsOf(again, id), [secret])
       assert.deepEqual(await readFile(key_path), states[store].key)
       assert.equal((await again.users.rekey()).secrets, 1)
       await again.close()
       const last = await open()
-      assert.deepEqual(last.users.secrets(id), [secret])
+      assert.deepEqual(secretsOf(last, id), [secret])
       await last.close()
     }))
 }
@@ -129,7 +155,7 @@ it('a rekey of a file whose key file was taken away while in use keeps the secre
     await engine.close()
     assert.deepEqual(await readFile(old_key_path as string), await readFile(`${key_path}.away`))
     const again = await open()
-    assert.deepEqual(again.users.secrets(id), [secret])
+    assert.deepEqual(secretsOf(again, id), [secret])
     await again.close()
   }))
 
@@ -160,7 +186,7 @@ for (const { when, store, file, next } of forgotten) {
       await assert.rejects(shut.users.rotate(id), { code: 'key_missing' })
       const { secrets, key_id, ...paths } = await forget(shut)
       assert.deepEqual({ secrets, paths }, { secrets: 2, paths: { key_path } })
-      assert.deepEqual(shut.users.secrets(id), [])
+      assert.deepEqual(secretsOf(shut, id), [])
       await shut.close()
 
       const fresh = await readFile(key_path)
@@ -172,13 +198,13 @@ for (const { when, store, file, next } of forgotten) {
       if (store === 'old') await forget(again)
       assert.equal((await again.ready()).checks.key.ok, true)
       const { secret } = await again.users.rotate(id)
-      assert.deepEqual(again.users.secrets(id), [secret])
+      assert.deepEqual(secretsOf(again, id), [secret])
       assert.equal((await again.users.list())[0]?.grants.length, 1)
       assert.notEqual((await again.processes.webhook('1')).address ?? address, address)
       assert.deepEqual((await again.check()).breaches, [])
       await again.close()
       const last = await open()
-      assert.deepEqual(last.users.secrets(id), [secret])
+      assert.deepEqual(secretsOf(last, id), [secret])
       await last.close()
     }))
 }
@@ -213,7 +239,7 @@ it('changes of users sent at once leave a file that opens and passes its check',
     const last = await engine.users.rotate(three.id)
     const wanted = [[rotated.secret], [], [last.secret]]
     const secretsIn = (which: Engine): (readonly string[])[] =>
-      [one, two, three].map(({ id }) => which.users.secrets(id))
+      [one, two, three].map(({ id }) => secretsOf(which, id))
     assert.deepEqual(secretsIn(engine), wanted)
     assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()

@@ -11,6 +11,7 @@ import { gunzipSync } from 'node:zlib'
 import { openEngine } from '../src/index.ts'
 import { testClock } from '../src/testing.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { secretsOf } from './support/secrets-of.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const ends = ['', '-log-0', '-log-1']
@@ -31,7 +32,7 @@ for (const name of ['plain', 'commit-log-killed']) {
         const options = { secret_key: '11'.repeat(32), clock: testClock(written_ms) }
         const engine = await openEngine(path, options)
         assert.deepEqual((await engine.check()).breaches, [])
-        assert.equal(engine.users.secrets('13000').length, 1)
+        assert.equal(secretsOf(engine, '13000').length, 1)
         const refs = (await tasksOf(engine, 1234)).map(({ ref }) => ref)
         assert.deepEqual(refs, waiting.slice(opened))
         const last = await engine.task({ conv_id: 1234, ref: 'order-18' })

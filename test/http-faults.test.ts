@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
-import type { Engine } from '../src/engine/api.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
 import type { HttpOptions } from '../src/http.ts'
 import { type Answer, exchange } from './support/http-raw.ts'
@@ -156,7 +155,7 @@ const rows: Row[] = [
         secrets: () => {
           throw fault('store_failed', '/data/key is missing', { outside: 'no key' })
         },
-      } as unknown as Engine['users'],
+      } as unknown as ServedEngine['users'],
     },
     description: 'no key',
     send: (server) => server.post(body),

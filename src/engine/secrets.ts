@@ -18,6 +18,13 @@ import type { Tell } from '../core/events.ts'
 import { fault } from '../core/faults.ts'
 import type { Store, Tx } from '../store/store.ts'
 import { openEncryptionKey } from './encryption-key.ts'
+import {
+  holdsAt,
+  type Secret,
+  type SecretsToCompare,
+  secretsToCompare,
+  validAt,
+} from './secrets-to-compare.ts'
 import type { Rekeyed } from './user-api.ts'
 
 export interface Secrets {
@@ -25,6 +32,8 @@ export interface Secrets {
   known(owner: string): readonly string[]
   /** The same. Throws `store_failed` with a sentence that names the key file where it is wrong. */
   read(owner: string): readonly string[]
+  /** Those to compare with what a caller sends. Throws `store_failed` as `read` does. */
+  toCompare(): SecretsToCompare
   /**
    * Looks at the key file, at most once a second, and says in sentences for the operator why no
    * secret can be read, or else what will keep the next start from it. `id` is that of the key.
@@ -71,12 +80,6 @@ export interface SecretsOptions {
   readonly tell: Tell
 }
 
-interface Secret {
-  readonly n: number
-  readonly plain: string
-  readonly until_ms: number | undefined
-}
-
 const check_key = metaKey('key_check')
 /** The value by which a key is known to be the one of a state; see `nodeKeyFault`. */
 export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string | undefined {
@@ -100,6 +103,8 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
   const encryptionKey = await openEncryptionKey({ ...options, check: stored.check })
   const kept = new Map<string, Secret[]>()
   let looked_ms = clock.now_ms()
+  /** Until something changes. */
+  let to_compare: SecretsToCompare | undefined
   /** What is not decrypted yet. */
   let sealed = stored.secrets
   unseal()
@@ -113,6 +118,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       kept.set(user, [...(kept.get(user) ?? []), { n, plain, until_ms: record.until_ms }])
     }
     sealed = []
+    to_compare = undefined
   }
 
   /** Looks at the key file unless that was less than `every_ms` ago. */
@@ -124,26 +130,34 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
     if (sealed.length > 0) unseal()
   }
 
+  function lookAgain(): void {
+    look(encryptionKey.problem() === undefined ? looks_ms.usable : looks_ms.locked)
+  }
+
   async function prepare(): Promise<void> {
     look(0)
     await encryptionKey.prepare()
   }
 
-  const valid = (owner: string): Secret[] => {
-    const now_ms = clock.now_ms()
-    return (kept.get(owner) ?? []).filter(
-      (one) => one.until_ms === undefined || one.until_ms > now_ms,
-    )
+  /** Throws `store_failed`. */
+  function requireKey(): void {
+    const why = encryptionKey.problem()
+    if (why !== undefined) throw fault('store_failed', why, { outside })
   }
+
+  const valid = (owner: string): Secret[] => validAt(kept.get(owner) ?? [], clock.now_ms())
   function known(owner: string): string[] {
-    look(encryptionKey.problem() === undefined ? looks_ms.usable : looks_ms.locked)
+    lookAgain()
     return valid(owner).map((one) => one.plain)
   }
+
+  const newSecret = (): string => chance.bytes(secret_bytes).toString('base64url')
+  let stand_in: string | undefined
 
   function fresh(n: number): Secret {
     const taken = new Set([...kept.values()].flat().map((one) => one.plain))
     for (;;) {
-      const plain = chance.bytes(secret_bytes).toString('base64url')
+      const plain = newSecret()
       if (!taken.has(plain)) return { n, plain, until_ms: undefined }
     }
   }
@@ -161,6 +175,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       return owner
     })
     kept.set(owner, secrets)
+    to_compare = undefined
     return owner
   }
 
@@ -168,9 +183,18 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
     known,
     read(owner) {
       const secrets = known(owner)
-      const why = encryptionKey.problem()
-      if (why !== undefined) throw fault('store_failed', why, { outside })
+      requireKey()
       return secrets
+    },
+    toCompare() {
+      lookAgain()
+      requireKey()
+      const now_ms = clock.now_ms()
+      if (to_compare === undefined || !holdsAt(to_compare, now_ms)) {
+        stand_in ??= newSecret()
+        to_compare = secretsToCompare(kept, now_ms, stand_in)
+      }
+      return to_compare
     },
     keyState() {
       look(looks_ms.locked)
@@ -198,6 +222,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
     },
     forget(owner) {
       kept.delete(owner)
+      to_compare = undefined
       sealed = sealed.filter(({ user }) => user !== owner)
     },
     async rekey(secret_key, forgets) {

@@ -18,7 +18,7 @@ import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/sear
 import type { Secrets } from './secrets.ts'
 import type { TaskWait } from './task-wait.ts'
 import type { AnswerAccount } from './unread-answers.ts'
-import type { ConsoleRight } from './user-api.ts'
+import type { ConsoleRight, ServedUsers } from './user-api.ts'
 
 /** How far a standby is whose answers say so. */
 export interface Standing {
@@ -38,6 +38,7 @@ export interface FoundTask {
 }
 
 export interface ServedEngine extends Engine {
+  readonly users: ServedUsers
   /** Of an engine that only reads what a standby has; asked for before each read. */
   readonly standing?: () => Standing
   /**

@@ -91,12 +91,16 @@ export interface Users {
   /** Refuses a name, whether it was bound or not: the deny list. */
   unbind(name: string): Promise<void>
   bindings(): readonly Binding[]
+}
+
+/** What servers see beside it. An embedder who could read the secrets might print them. */
+export interface ServedUsers extends Users {
   /**
-   * For servers that check signatures: the valid secrets of a user, none for an unknown user or one
-   * who may not sign this way. Throws `store_failed` with a sentence that names the key file where
-   * the key is missing or wrong.
+   * The secrets to compare with what a caller sends: those of a user who may sign this way, and as
+   * many for any other, filled up with one that nobody knows. Throws `store_failed` with a sentence
+   * that names the key file where the key is missing or wrong.
    */
   secrets(id: string, kind?: SignatureKind): readonly string[]
-  /** For the same: what a user may on the operator's page. */
+  /** What the user may on the operator's page. */
   consoleRight(id: string): ConsoleRight | undefined
 }

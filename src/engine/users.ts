@@ -19,12 +19,13 @@ import type { Entry, Store, View } from '../store/store.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Can } from './process-api.ts'
 import type { Secrets } from './secrets.ts'
+import { type SecretLists, type SecretsToCompare, secretsIn } from './secrets-to-compare.ts'
 import {
   type ConsoleRight,
   console_rights,
+  type ServedUsers,
   type Sign,
   type UserInfo,
-  type Users,
 } from './user-api.ts'
 
 export interface UsersOptions {
@@ -36,13 +37,16 @@ export interface UsersOptions {
 
 const first_user = 13_000n
 
-export async function openUsers(options: UsersOptions): Promise<Users> {
+export async function openUsers(options: UsersOptions): Promise<ServedUsers> {
   const { store, clock, secrets, bindings } = options
   const { inTurn } = secrets
 
   /** The only signature of a user; users without an entry may use both. */
   const only = new Map<string, SignatureKind>()
+  /** By the way they sign. A look into `only` at each request would tell who has an entry. */
+  let signers: Signers = { of: undefined, path: new Map(), hmac: new Map() }
   const setOnly = (id: string, sign: Sign | undefined): void => {
+    signers = { ...signers, of: undefined }
     if (sign === undefined || sign === 'both') only.delete(id)
     else only.set(id, sign)
   }
@@ -114,7 +118,7 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
           return bindings.refuseAllOf(tx, id)
         })
         secrets.forget(id)
-        only.delete(id)
+        setOnly(id, 'both')
         on_page.delete(id)
         bindings.refused(names)
       }),
@@ -132,11 +136,25 @@ export async function openUsers(options: UsersOptions): Promise<Users> {
         acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
       })),
     secrets(id, kind) {
-      const found = secrets.read(id)
-      return kind === undefined || (only.get(id) ?? kind) === kind ? found : []
+      const made = secrets.toCompare()
+      if (made !== signers.of) signers = signersOf(made, only)
+      return secretsIn(kind === undefined ? made.of : signers[kind], id)
     },
     consoleRight: (id) => on_page.get(id),
   }
+}
+
+interface Signers extends Readonly<Record<SignatureKind, SecretLists>> {
+  /** Made of these. */
+  readonly of: SecretsToCompare | undefined
+}
+
+function signersOf(made: SecretsToCompare, only: ReadonlyMap<string, SignatureKind>): Signers {
+  const maySign = (kind: SignatureKind): SecretLists => {
+    if (only.size === 0) return made.of
+    return new Map([...made.of].filter(([id]) => (only.get(id) ?? kind) === kind))
+  }
+  return { of: made, path: maySign('path'), hmac: maySign('hmac') }
 }
 
 /** The id as text. Throws `not_possible` unless it is a whole number of 1 to 16 digits. */

@@ -5,6 +5,7 @@
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { type Engine, openEngine } from '../../src/index.ts'
+import { secretsOf } from '../support/secrets-of.ts'
 import type { Refs, ServerName } from './cells.ts'
 import { caller_binding } from './certificates.ts'
 import { serveCalls } from './child.ts'
@@ -73,7 +74,10 @@ const calls = {
     }
     const server = await startServer(engine, options)
     current = { options, engine, server, around, stopScrapes: scrape(engine, watches) }
-    return { port: server?.port ?? 0, secret: engine.users.secrets(user)[0] as string }
+    return {
+      port: server?.port ?? 0,
+      secret: secretsOf(engine, user)[0] as string,
+    }
   },
 
   run(load: Load): Promise<Slot> {

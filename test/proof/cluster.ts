@@ -23,6 +23,7 @@ import { type Lab, startLab, whyNoLab } from '../support/cluster/lab.ts'
 import { list_id, valuesOf } from '../support/cluster/list-process.ts'
 import { type Load, readList, startLoad } from '../support/cluster/load.ts'
 import { safeguards } from '../support/cluster/safeguards.ts'
+import { fractionsOf } from '../support/fractions.ts'
 import { tasksOf } from '../support/tasks-of.ts'
 
 const { values: given } = parseArgs({
@@ -57,17 +58,6 @@ const timed: readonly (readonly [fault: string, rounds: number])[] = [
   ['kill_primary', 10],
 ]
 const lease_ms = Number(given['lease-ms'] ?? (given.times ? lease_default_ms : 2_000))
-
-/** mulberry32: a small generator whose sequence a seed repeats. */
-function fractionsOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** Each fault as often as any other, in an order of the seed. */
 function* dealt(all: readonly Fault[], fraction: () => number): Generator<Fault, never> {

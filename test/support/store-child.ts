@@ -46,6 +46,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
       bundle: true,
       platform: 'node',
       format: 'esm',
+      logLevel: 'error',
       plugins: [packagesByAddress, overPostgres, edited(edits, made)],
     })
   }

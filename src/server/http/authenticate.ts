@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isSignedBy } from '../../codec/signature.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import { areWellFormed, type Credentials, mistakesOf } from './credentials.ts'
 import { httpFault } from './fault-response.ts'
 import type { OpsTarget } from './path.ts'
@@ -16,7 +16,7 @@ import type { OpsTarget } from './path.ts'
  * where the secrets cannot be read.
  */
 export function authenticate(
-  engine: Engine,
+  engine: ServedEngine,
   window_s: number,
   target: OpsTarget,
   headers: IncomingHttpHeaders,

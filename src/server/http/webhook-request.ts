@@ -12,7 +12,7 @@ import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { member } from '../../process/templates/path.ts'
 import type { Exchange, ServerContext } from './exchange.ts'
@@ -100,7 +100,7 @@ function toldByPath(refusal: OpResult, { id_path }: CallbackRules): OpResult {
 }
 
 /** Whether a header has HTTP basic credentials of the user; all secrets are compared. */
-function hasCredentials(engine: Engine, user: string, header: string | undefined): boolean {
+function hasCredentials(engine: ServedEngine, user: string, header: string | undefined): boolean {
   const [, given = ''] = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '') ?? []
   const made = Buffer.from(given, 'base64').toString('utf8')
   const matches = engine.users

@@ -5,6 +5,7 @@
 import { serveHttp } from '../../../src/http.ts'
 import { openEngine } from '../../../src/index.ts'
 import { postgresLog } from '../../../src/postgres.ts'
+import { secretsOf } from '../../support/secrets-of.ts'
 import { assertOk, conv_id, lives_definition, secret_key, user } from '../workload.ts'
 import { initForBench } from './init.ts'
 import { serveLives } from './lives-calls.ts'
@@ -26,7 +27,10 @@ serveLives(async ({ path, host, port, commit_log }) => {
     async listen() {
       const server = await serveHttp(engine, { host: '127.0.0.1', port: 0 })
       drain = server.drain
-      return { port: server.address.port, secret: engine.users.secrets(user)[0] as string }
+      return {
+        port: server.address.port,
+        secret: secretsOf(engine, user)[0] as string,
+      }
     },
     async close() {
       await drain()

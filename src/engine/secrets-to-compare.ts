@@ -1,0 +1,63 @@
+/**
+ * The secrets with which what a caller sends is compared. Each owner has as many as the one with
+ * the most, and so has an owner who is unknown: what is missing is filled up with a stand-in that
+ * nobody knows. So whoever checks a credential does the same for all, in the same time.
+ */
+
+export interface Secret {
+  /** Its number among those of its owner. */
+  readonly n: number
+  readonly plain: string
+  readonly until_ms: number | undefined
+}
+
+/** By owner; also what an owner without any has. */
+export type SecretLists = ReadonlyMap<string, readonly string[]>
+
+export interface SecretsToCompare {
+  readonly of: SecretLists
+  /** They hold from then on, and before that. */
+  readonly from_ms: number
+  readonly until_ms: number
+}
+
+/** Neither is an id. The key is a text of its own, or finding it would be faster than an id. */
+const [nobody, absent] = ['00000', '00001'] as const
+const nobody_key = Buffer.from(nobody).toString('latin1')
+
+/** Finds one owner and misses one, whether the owner is known or not. */
+export function secretsIn(lists: SecretLists, owner: string): readonly string[] {
+  const found = lists.get(owner)
+  const other = lists.get(found === undefined ? nobody : absent)
+  return (found ?? other) as readonly string[]
+}
+
+export function secretsToCompare(
+  kept: ReadonlyMap<string, readonly Secret[]>,
+  now_ms: number,
+  stand_in: string,
+): SecretsToCompare {
+  let [most, until_ms] = [1, Number.POSITIVE_INFINITY]
+  for (const secrets of kept.values()) {
+    if (secrets.length < 2) continue
+    const valid = validAt(secrets, now_ms)
+    most = Math.max(most, valid.length)
+    for (const one of valid) until_ms = Math.min(until_ms, one.until_ms ?? until_ms)
+  }
+  const stand_ins = Array<string>(most).fill(stand_in)
+  const of = new Map<string, readonly string[]>([[nobody_key, stand_ins]])
+  for (const [owner, secrets] of kept) {
+    const plain = validAt(secrets, now_ms).map((one) => one.plain)
+    of.set(owner, [...plain, ...stand_ins.slice(plain.length)])
+  }
+  return { of, from_ms: now_ms, until_ms }
+}
+
+/** Whether they are those of this time; the clock may have been set back. */
+export function holdsAt({ from_ms, until_ms }: SecretsToCompare, now_ms: number): boolean {
+  return from_ms <= now_ms && now_ms < until_ms
+}
+
+export function validAt(secrets: readonly Secret[], now_ms: number): Secret[] {
+  return secrets.filter((one) => one.until_ms === undefined || one.until_ms > now_ms)
+}

@@ -1,0 +1,202 @@
+/**
+ * The checks of credentials whose time is measured, each with two classes of inputs that must take
+ * the same: a credential that is wrong at its beginning and one wrong at its end, a user who is
+ * known and one who is not. Inputs of both classes are made alike, and none is used twice: V8 keeps
+ * the hash of a text that it has looked up before.
+ */
+import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
+import { isFault } from '../../src/core/faults.ts'
+import type { ServedEngine } from '../../src/engine/served-engine.ts'
+import { signInUser } from '../../src/server/console/sign-in.ts'
+import { authenticate } from '../../src/server/http/authenticate.ts'
+import { type OpsTarget, routeUnder } from '../../src/server/http/path.ts'
+import { tokenAccess } from '../../src/server/operator/access.ts'
+import { connectRaw } from './http-raw.ts'
+import { conv_id, process_definition } from './http-server.ts'
+
+export interface PreparedCheck {
+  /** What the classes are. */
+  readonly says: string
+  /** Of the measurements of others, where each takes long; default 1. */
+  readonly share?: number
+  /** An input of the class, whose check is then measured. */
+  prepare(which: 0 | 1): { readonly run: () => Promise<void> | undefined }
+}
+
+const [known, unknown, path_only, hmac_only] = ['13000', '13001', '13002', '13003']
+const bodies_bytes = [60, 900, 9_000]
+const hex = '0123456789abcdef'
+const route = routeUnder('')
+
+export async function newChecks(
+  engine: ServedEngine,
+  port: number,
+  fraction: () => number,
+): Promise<{ readonly checks: readonly PreparedCheck[]; close(): void }> {
+  await engine.putProcess(process_definition)
+  const { secret } = await engine.users.add({ id: known })
+  await engine.users.add({ id: path_only, sign: 'path' })
+  await engine.users.add({ id: hmac_only, sign: 'hmac' })
+  engine.addresses.serveAt('http://x.example')
+  const { address, callbacks } = await engine.processes.webhook(conv_id, { address: 'new' })
+  const webhook = String(address).slice(-40)
+  const callback = String(callbacks[0]?.address).slice(-40)
+  const timestamp = String(Math.floor(engine.clock.now_ms() / 1000))
+  const bodies = bodies_bytes.flatMap((bytes) => [
+    Buffer.alloc(bytes, 'a'),
+    Buffer.alloc(bytes, 'b'),
+  ])
+  const signed = bodies.map((body) => ({
+    body,
+    path: signatureOf(timestamp, secret, body),
+    hmac: hmacOf(timestamp, secret, body),
+  }))
+
+  const pick = <Item>(items: ArrayLike<Item>): Item =>
+    items[Math.floor(fraction() * items.length)] as Item
+  const randomHex = (length: number): string => Array.from({ length }, () => pick(hex)).join('')
+  /** With one digit changed: the first, or the last. */
+  const wrongAt = (right: string, which: 0 | 1): string => {
+    const at = which === 0 ? 0 : right.length - 1
+    const digit = hex[(hex.indexOf(right[at] as string) + 1 + Math.floor(fraction() * 15)) % 16]
+    return right.slice(0, at) + digit + right.slice(at + 1)
+  }
+
+  const authenticated = (
+    user: string,
+    kind: 'path' | 'hmac',
+    body: Buffer,
+    signature: string,
+  ): (() => undefined) => {
+    const path = `/api/1/json${kind === 'hmac' ? '' : `/${user}/${timestamp}/${signature}`}`
+    const target = route(fresh(path)) as OpsTarget
+    const headers =
+      kind === 'path'
+        ? {}
+        : {
+            'x-api-login': fresh(user),
+            'x-api-timestamp': fresh(timestamp),
+            'x-api-signature': fresh(signature),
+          }
+    return () => refused(() => authenticate(engine, 300, target, headers, body))
+  }
+
+  const kinds = ['path', 'hmac'] as const
+  const wrong_byte = kinds.map(
+    (kind): PreparedCheck => ({
+      says: `signature, ${kind}: first wrong digit, last wrong digit`,
+      prepare(which) {
+        const { body, [kind]: right } = pick(signed)
+        return { run: authenticated(known, kind, body, wrongAt(right, which)) }
+      },
+    }),
+  )
+  const users = kinds.flatMap((kind) =>
+    [known, kind === 'path' ? hmac_only : path_only].map(
+      (user): PreparedCheck => ({
+        says: `signature, ${kind}: ${user === known ? 'a user' : 'a user of the other kind'}, none`,
+        prepare(which) {
+          const { body } = pick(signed)
+          const signature = randomHex(kind === 'path' ? 40 : 64)
+          return { run: authenticated(which === 0 ? user : unknown, kind, body, signature) }
+        },
+      }),
+    ),
+  )
+  const addresses: PreparedCheck[] = [
+    {
+      says: 'webhook: first wrong digit, last wrong digit',
+      prepare(which) {
+        const hash = fresh(wrongAt(webhook, which))
+        return { run: () => done(engine.addresses.findWebhook(fresh(conv_id), hash)) }
+      },
+    },
+    {
+      says: 'callback: first wrong digit, last wrong digit',
+      prepare(which) {
+        const hash = fresh(wrongAt(callback, which))
+        return { run: () => done(engine.addresses.findCallback(conv_id, 'wait', hash)) }
+      },
+    },
+  ]
+  const token = randomHex(40)
+  const access = tokenAccess(token)
+  const operator: PreparedCheck[] = [
+    {
+      says: "operator's token: first wrong digit, last wrong digit",
+      prepare(which) {
+        const authorization = fresh(`Bearer ${wrongAt(token, which)}`)
+        const request = { headers: { authorization } } as Parameters<typeof access.check>[0]
+        return { run: () => refused(() => access.check(request)) }
+      },
+    },
+    {
+      says: "sign-in to the operator's page: first wrong character, last wrong character",
+      prepare(which) {
+        const at = which === 0 ? 0 : secret.length - 1
+        const wrong = fresh(`${secret.slice(0, at)}!${secret.slice(at + 1)}`)
+        return { run: () => refused(() => signInUser(() => engine, known, wrong)) }
+      },
+    },
+    {
+      says: "sign-in to the operator's page: a user, none",
+      prepare(which) {
+        const [id, wrong] = [fresh(which === 0 ? known : unknown), randomHex(secret.length)]
+        return { run: () => refused(() => signInUser(() => engine, id, wrong)) }
+      },
+    },
+  ]
+
+  const client = await connectRaw(port)
+  const overSocket = (user: string, kind: 'path' | 'hmac', body: Buffer, signature: string) => {
+    const path = `/api/1/json${kind === 'hmac' ? '' : `/${user}/${timestamp}/${signature}`}`
+    const lines = [`POST ${path} HTTP/1.1`, 'Host: x', `Content-Length: ${body.length}`]
+    if (kind === 'hmac') {
+      lines.push(`X-API-Login: ${user}`, `X-API-Timestamp: ${timestamp}`)
+      lines.push(`X-API-Signature: ${signature}`)
+    }
+    const bytes = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body])
+    return async (): Promise<void> => {
+      client.send(bytes)
+      const { status } = await client.answer()
+      if (status !== 401) throw new Error(`answered ${status}`)
+    }
+  }
+  const [{ body: short, ...right }] = signed as [(typeof signed)[0]]
+  const over_socket = kinds.flatMap((kind): PreparedCheck[] => [
+    {
+      says: `over a socket, ${kind}: first wrong digit, last wrong digit`,
+      share: 0.02,
+      prepare: (which) => ({ run: overSocket(known, kind, short, wrongAt(right[kind], which)) }),
+    },
+    {
+      says: `over a socket, ${kind}: a user, none`,
+      share: 0.02,
+      prepare(which) {
+        const signature = randomHex(kind === 'path' ? 40 : 64)
+        return { run: overSocket(which === 0 ? known : unknown, kind, short, signature) }
+      },
+    },
+  ])
+  const close = (): void => void client.socket.destroy()
+  return { checks: [...wrong_byte, ...users, ...addresses, ...operator, ...over_socket], close }
+}
+
+/** The text as a new one. */
+function fresh(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}
+
+function refused(check: () => unknown): undefined {
+  try {
+    check()
+  } catch (thrown) {
+    if (isFault(thrown)) return undefined
+    throw thrown
+  }
+  throw new Error('it was let in')
+}
+
+async function done(finding: Promise<unknown>): Promise<void> {
+  if ((await finding) !== undefined) throw new Error('it was found')
+}
