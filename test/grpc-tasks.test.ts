@@ -342,10 +342,11 @@ describe('a call that waits ends', () => {
 
   test('before its handler is called, which then is not', () => {
     // Whether grpc-js tells the end of its message after the end of the call is a matter of timing.
+    const intake = { begin: () => ({ arrived() {}, hold() {}, end() {} }) }
     const context = {
       ...{ underway: newUnderway(), reception: newReception(60_000, () => {}) },
       ...{ limits: limitsWith({}), engine: { counters: { beginRequest: () => 0 } } },
-      authenticator: { peerAt: () => ({}), requireCaller: () => ({}) },
+      authenticator: { peerAt: () => ({ intake }), requireCaller: () => ({}) },
     } as unknown as ServerContext
     const call = { getConnectionInfo: () => ({}), startRead: () => {} }
     for (const [is_over, served] of [
@@ -357,7 +358,7 @@ describe('a call that waits ends', () => {
       const from = call as unknown as ServerInterceptingCallInterface
       const listener = listenerFor(context, from, rpc, service.WaitTask)
       listener.onReceiveMetadata(new Metadata())
-      listener.onReceiveMessage({})
+      listener.onReceiveMessage({ message: {}, bytes: Buffer.alloc(0) })
       if (is_over) listener.onCancel()
       listener.onReceiveHalfClose()
       assert.equal(times, served)

@@ -1,11 +1,15 @@
 /** The rate of a user: rows of (milliseconds, ops) against one bucket. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { signatureOf } from '../src/codec/signature.ts'
 import { newRateLimit } from '../src/engine/rate-limit.ts'
+import { serveHttp } from '../src/http.ts'
 import type { FaultResponse } from '../src/server/http/fault-response.ts'
 import { faultResponseOf } from '../src/server/http/fault-response.ts'
+import { makeClient } from './support/grpc-certs.ts'
 import { createOp } from './support/grpc-client.ts'
 import { openGrpc } from './support/grpc-server.ts'
+import { conv_id, createBody, user } from './support/http-server.ts'
 
 type Step = [at_ms: number, user: string, ops: number, expected: 'in' | number]
 
@@ -55,12 +59,48 @@ describe('rate limit', () => {
   }
 })
 
-test('a certificate has the rate of its user', async () => {
-  const server = await openGrpc({ limits: { rate_ops_per_s: 10 } })
-  await server.engine.users.bind('13000', 'uri:conveyor:test')
-  const client = server.connect()
-  const ops = Array.from({ length: 30 }, (_, n) => createOp(`${n}`))
-  assert.equal(await client.statusOf('ApplyOps', { ops }), 'OK')
-  assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
-  await server.close()
+describe('a user has one rate, at every server and by every certificate', () => {
+  const ops = [createOp('one'), createOp('two')]
+  const shown = { conv_id, ref: 'none' }
+  /** Each costs as much as an op, or is refused. */
+  const ways: readonly (readonly [string, object])[] = [
+    ['ApplyOps', { ops }],
+    ['CreateTask', { conv_id }],
+    ['ModifyTask', shown],
+    ['GetTask', shown],
+    ['CancelTask', shown],
+    ['RetryTask', shown],
+    ['WaitTask', shown],
+    ['ListTasks', {}],
+    ['CountTasks', {}],
+  ]
+
+  for (const [rpc, message] of ways) {
+    test(`${rpc}: 200 calls of two certificates, beside signed requests`, async () => {
+      const server = await openGrpc({ limits: { rate_ops_per_s: 10 } })
+      const other = await makeClient(server.ca, { san: [{ type: 'url', value: 'other' }] })
+      for (const name of ['uri:conveyor:test', 'uri:other']) {
+        await server.engine.users.bind(user, name)
+      }
+      const [secret = ''] = server.engine.users.secrets(user)
+      const http = await serveHttp(server.engine, { port: 0 })
+      const clients = [server.connect(), server.connect(other), server.connect()]
+      const began_ms = Date.now()
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, (_, n) => clients[n % 3]?.statusOf(rpc, message)),
+      )
+      const let_in = outcomes.filter((code) => code !== 'RESOURCE_EXHAUSTED')
+      const most = 10 + Math.ceil((Date.now() - began_ms) / 100) + 1
+      assert.ok(let_in.length >= 5 && let_in.length <= most, `${let_in.length} of ${most}`)
+      await Promise.all(clients.map((client) => client.statusOf('ApplyOps', { ops: many })))
+      const body = createBody('signed')
+      const now_s = String(Math.floor(Date.now() / 1_000))
+      const path = `${http.url}/api/1/json/${user}/${now_s}/${signatureOf(now_s, secret, body)}`
+      assert.equal((await fetch(path, { method: 'POST', body })).status, 429)
+      await http.drain()
+      await server.close()
+    })
+  }
 })
+
+const many = Array.from({ length: 60 }, (_, n) => createOp(`${n}`))

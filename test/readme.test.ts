@@ -257,6 +257,25 @@ test('the tables of gRPC have its rpcs, the statuses of its faults and all of it
   )
 })
 
+test('the table of what is bounded names limits, and each that bounds what is held', () => {
+  const named = new Set(table('bounds').flatMap(([, bound = '']) => bound.match(/`\w+`/g) ?? []))
+  const known = Object.keys(limitTable)
+  assert.deepEqual(
+    [...named].filter((name) => !known.map(code).includes(name)),
+    [],
+  )
+  const held = /(?:connections|pipelined|bodies|streams|batches|readers|jobs|threads|host)_max$/
+  const bytes = /^(?!task|certificate|disk).*_bytes_max$|^queue_|_waiting_max$|_waits_max$/
+  const of_holding = known.filter((name) => held.test(name) || bytes.test(name))
+  assert.ok(of_holding.length > 20)
+  // Calls of the process itself wait where servers refuse.
+  const told = [...named, code('waiting_bytes_max')]
+  assert.deepEqual(
+    of_holding.filter((name) => !told.includes(code(name))),
+    [],
+  )
+})
+
 test('every definition compiles without a mistake or a warning', () => {
   for (const source of marked('definition', '```json\\n([\\s\\S]*?)```')) {
     const { mistakes, warnings } = compileProcess(JSON.parse(source), limitsWith())

@@ -16,7 +16,10 @@ import { openGrpc } from './support/grpc-server.ts'
 import { connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp } from './support/http-server.ts'
 
-/** `set`, `add` (of 5,000 bytes) and `read` are of the account's last answer that was let in. */
+/**
+ * `set`, `add` (of 5,000 bytes) and `read` are of the account's last answer that was let in. The
+ * accounts a and a2 are of one caller.
+ */
 type Step = [
   account: string,
   shows: number | 'set' | 'read' | 'add',
@@ -30,9 +33,10 @@ const bounds = limitsWith({
   connection_answer_bytes_max: 60_000,
   answers_bytes_max: 100_000,
 })
+const of_callers = { ...bounds, caller_answer_bytes_max: 40_000 }
 
 // biome-ignore format: one row a case
-const rows: [string, Step[]][] = [
+const rows: [string, Step[], typeof bounds?][] = [
   ['a connection has its share', [['a', 1, 'in'], ['a', 1, 'in'], ['a', 1, 'overloaded'], ['b', 1, 'in']]],
   ['one answer may be more than the share', [['a', 15, 'in'], ['a', 1, 'overloaded']]],
   ['all have theirs', [['a', 10, 'in'], ['b', 1, 'in'], ['c', 5, 'overloaded'], ['a', 'read'], ['c', 5, 'in']]],
@@ -44,13 +48,17 @@ const rows: [string, Step[]][] = [
     ['a', 0, 'in'], ['a', 'add', 'in'], ['b', 10, 'in'], ['a', 'add', 'in'], ['b', 'add', 'overloaded'],
     ['c', 0, 'in'], ['c', 'add', 'in'], ['c', 'add', 'overloaded'], ['b', 'read'], ['c', 'add', 'in'],
   ]],
+  ['a caller has his share, on all connections', [
+    ['a', 1, 'in'], ['a2', 1, 'overloaded'], ['b', 1, 'in'], ['a2', 0, 'in'], ['a2', 'add', 'in'],
+    ['a2', 'add', 'overloaded'], ['a', 'read'], ['a2', 'add', 'in'],
+  ], of_callers],
   ['a short one is let in while others hold all there is', [['a', 19, 'in'], ['b', 1, 'overloaded'], ['b', 0, 'in']]],
 ]
 
 describe('the answers of a connection, and of all', () => {
-  for (const [what, steps] of rows) {
+  for (const [what, steps, given = bounds] of rows) {
     test(what, () => {
-      const newAccount = newAnswerAccounts(bounds)
+      const newAccount = newAnswerAccounts(given)
       const accounts = new Map<string, AnswerAccount>()
       const rooms = new Map<string, AnswerReservation>()
       for (const [name, step, expected] of steps) {
@@ -65,7 +73,7 @@ describe('the answers of a connection, and of all', () => {
       function enter(name: string, account: AnswerAccount, shows: number): 'in' | string {
         try {
           const ops = shows === 0 ? [{ type: 'create' }] : Array(shows).fill({ type: 'show' })
-          rooms.set(name, account.reserve(ops))
+          rooms.set(name, account.reserve(ops, name.slice(0, 1)))
           return 'in'
         } catch (thrown) {
           return isFault(thrown) ? thrown.code : String(thrown)

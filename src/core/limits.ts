@@ -33,7 +33,15 @@ export const limitTable = {
   header_ms_max: { value: 10_000, says: 'milliseconds until the headers are in' },
   request_ms_max: { value: 30_000, says: 'milliseconds until the body is in' },
   idle_ms_max: { value: 65_000, says: 'milliseconds an idle connection is kept' },
-  connections_max: { value: 10_000, says: 'open connections' },
+  connections_max: { value: 10_000, says: 'open connections of one listener' },
+  address_connections_max: {
+    value: 5_000,
+    says: 'of those, from one address or one IPv6 network of 64 bits',
+  },
+  pipelined_max: {
+    value: 256,
+    says: 'requests of one HTTP connection whose answers it has not read yet',
+  },
   queue_ops_max: { value: 10_000, says: 'ops accepted and not yet on disk' },
   queue_bytes_max: { value: 64 * 1024 * 1024, says: 'bytes of ops accepted and not yet on disk' },
   waiting_bytes_max: {
@@ -44,6 +52,10 @@ export const limitTable = {
   connection_answer_bytes_max: {
     value: 64 * 1024 * 1024,
     says: 'bytes of answers that a connection has not read yet',
+  },
+  caller_answer_bytes_max: {
+    value: 128 * 1024 * 1024,
+    says: 'bytes of answers that a caller has not read yet, on all connections',
   },
   answers_bytes_max: {
     value: 256 * 1024 * 1024,
@@ -58,7 +70,10 @@ export const limitTable = {
   large_body_bytes: { value: 65_536, says: 'bytes from which an unverified body counts as large' },
   large_bodies_max: { value: 16, says: 'large unverified bodies at once from one address' },
   window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
-  rate_ops_per_s: { value: 0, says: 'ops a second of one user; 0 sets no rate' },
+  rate_ops_per_s: {
+    value: 0,
+    says: 'ops, searches and waits a second of one user; 0 sets no rate',
+  },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
   history_max: { value: 64, max: 1_000, says: 'entries of a task’s history; 0 keeps none' },
   moves_per_transaction_max: { value: 1_000, says: 'moves that one op causes in one transaction' },

@@ -21,6 +21,8 @@ export interface Admission {
   health(): 'ok' | WholeFaultCode
   /** Throws `rate_limited` while the user is over the rate. */
   checkRate(user: string): void
+  /** Takes as much as an op from the rate of the caller. Throws `rate_limited`. */
+  payForRead(caller: Caller): void
   /**
    * Reserves room for a request and returns the bytes that `leave` gives back. Throws the first
    * whole-request fault that applies. Undefined: it `may_wait` and must, so `wait` comes next.
@@ -133,6 +135,11 @@ export function newAdmission(options: AdmissionOptions): Admission {
   return {
     health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(0, 0), 0) ?? 'ok')),
     checkRate: rate.check,
+    payForRead({ user }) {
+      if (user === undefined) return
+      rate.check(user)
+      rate.take(user, 1)
+    },
     enter(ops, { user, payer = user }, may_wait) {
       const bytes = bytesOfAll(ops)
       if (payer !== undefined) rate.check(payer)

@@ -265,6 +265,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       ...{ keyState: secrets.keyState, isBroken: background.isBroken },
     }),
     checkRate: admission.checkRate,
+    payForRead: admission.payForRead,
     consoles: new Set(),
     addresses,
     keyState: secrets.keyState,

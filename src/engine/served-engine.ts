@@ -54,6 +54,8 @@ export interface ServedEngine extends Engine {
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   /** Before a body is parsed: throws `rate_limited` as `submit` does. */
   checkRate(user: string): void
+  /** A search or a wait of a caller costs as much as an op. Throws `rate_limited`. */
+  payForRead(caller: Caller): void
   /** The account of the unread answers of a new connection. */
   answerAccount(): AnswerAccount
   /**

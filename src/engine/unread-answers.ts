@@ -1,8 +1,9 @@
 /**
  * Bounds the memory of answers that their readers have not read yet. Room for an answer is reserved
  * before its ops are applied, and released once the answer is read or the reader is gone. So a
- * caller who does not read costs no more than the share of one connection, and all callers together
- * no more than `answers_bytes_max`.
+ * connection that does not read costs no more than its share, a caller with many of them no more
+ * than his, which leaves room for others, and all callers together no more than `answers_bytes_max`
+ * and a short answer for each connection.
  */
 
 import { systemClock } from '../core/clock.ts'
@@ -12,8 +13,11 @@ import type { OpType } from '../core/model.ts'
 
 /** The unread answers of one connection. */
 export interface AnswerAccount {
-  /** Reserves room for the answer to these ops. Throws `overloaded` where there is none. */
-  reserve(ops: readonly { readonly type?: OpType }[]): AnswerReservation
+  /**
+   * Reserves room for the answer to these ops, for this caller. Throws `overloaded` where there is
+   * none.
+   */
+  reserve(ops: readonly { readonly type?: OpType }[], caller: string): AnswerReservation
 }
 
 export interface AnswerReservation {
@@ -45,6 +49,8 @@ function collect(): void {
 /** Returns a function that makes the account of a new connection; all accounts share one total. */
 export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
   let held_bytes = 0
+  /** By caller, of those who have unread answers. */
+  const held_by = new Map<string, number>()
   let moved_bytes = 0
 
   function countMoved(bytes: number): void {
@@ -63,36 +69,43 @@ export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
 
   return () => {
     let account_bytes = 0
-    const hold = (more_bytes: number): void => {
+    const hold = (caller: string, more_bytes: number): void => {
       held_bytes += more_bytes
       account_bytes += more_bytes
+      const caller_bytes = (held_by.get(caller) ?? 0) + more_bytes
+      if (caller_bytes > 0) held_by.set(caller, caller_bytes)
+      else held_by.delete(caller)
     }
-    const fits = (bytes: number): boolean => held_bytes + bytes <= limits.answers_bytes_max
-    const hasRoom = (bytes: number): boolean => {
-      if (account_bytes === 0) return bytes <= short_bytes_max || fits(bytes)
-      return account_bytes + bytes <= limits.connection_answer_bytes_max && fits(bytes)
+    const fits = (caller: string, bytes: number): boolean =>
+      held_bytes + bytes <= limits.answers_bytes_max &&
+      (held_by.get(caller) ?? 0) + bytes <= limits.caller_answer_bytes_max
+    const hasRoom = (caller: string, bytes: number): boolean => {
+      if (account_bytes === 0) return bytes <= short_bytes_max || fits(caller, bytes)
+      return account_bytes + bytes <= limits.connection_answer_bytes_max && fits(caller, bytes)
     }
     return {
-      reserve(ops) {
+      reserve(ops, caller) {
         let bytes = copies * estimate(ops)
-        if (!hasRoom(bytes)) throw fault('overloaded', 'too many answers have not been read')
+        if (!hasRoom(caller, bytes)) {
+          throw fault('overloaded', 'too many answers have not been read')
+        }
         let made_bytes = 0
-        hold(bytes)
+        hold(caller, bytes)
         return {
           add(more_bytes) {
-            if (!hasRoom(copies * more_bytes)) return false
-            hold(copies * more_bytes)
+            if (!hasRoom(caller, copies * more_bytes)) return false
+            hold(caller, copies * more_bytes)
             bytes += copies * more_bytes
             return true
           },
           set(answer_bytes) {
             made_bytes = answer_bytes
-            hold(copies * made_bytes - bytes)
+            hold(caller, copies * made_bytes - bytes)
             bytes = copies * made_bytes
             countMoved(made_bytes)
           },
           release() {
-            hold(-bytes)
+            hold(caller, -bytes)
             countMoved(made_bytes)
             bytes = 0
             made_bytes = 0

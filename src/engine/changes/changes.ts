@@ -53,8 +53,9 @@ export interface ChangeFeedOptions {
 
 /** What one read of the store takes at most, except that it takes at least one entry. */
 const page = { entries: 256, changes: 512, bytes: 256 * 1024 }
-/** Changes whose tasks are read at once. */
+/** Changes whose tasks are read at once: fewer where their data is long. */
 const tasks_at_once = 16
+const task_chars_at_once = 64 * 1024
 
 /** Of a position that no consumer has given. */
 const unknown_ms = -1
@@ -181,9 +182,11 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       if (caller !== undefined && read.changes.length === 0) {
         yield { position: positionText(next, file_id) }
       }
-      for (let at = 0; at < read.changes.length; at += tasks_at_once) {
+      for (let at = 0; at < read.changes.length; ) {
         const some = read.changes.slice(at, at + tasks_at_once)
-        for (const change of data ? await withTasks(some) : some) {
+        const told = data ? await withTasks(some) : some
+        at += told.length
+        for (const change of told) {
           if (isStopped()) return
           yield change
         }
@@ -192,13 +195,19 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     }
   }
 
+  /** The first of these, at least one, with their tasks. */
   function withTasks(changes: Page['changes']): Promise<TaskChange[]> {
-    return store.view((view) =>
-      changes.map((change) => {
+    return store.view((view) => {
+      const told: TaskChange[] = []
+      let chars = 0
+      for (const change of changes) {
         const task = taskOf(view, change.obj_id)
-        return task === undefined ? change : { ...change, task }
-      }),
-    )
+        told.push(task === undefined ? change : { ...change, task })
+        chars += task?.dataText.length ?? 0
+        if (chars >= task_chars_at_once) break
+      }
+      return told
+    })
   }
 
   function seenBy(

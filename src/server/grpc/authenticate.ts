@@ -8,10 +8,11 @@
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
-import type { Caller } from '../../core/model.ts'
+import type { Caller, OpType } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import type { AnswerAccount } from '../../engine/unread-answers.ts'
+import type { AnswerAccount, AnswerReservation } from '../../engine/unread-answers.ts'
 import type { CertificateNames } from '../tls/client-certificates.ts'
+import type { ConnectionIntake, Intake } from './intake.ts'
 
 export interface Authenticator {
   /** Registers an accepted connection with its certificate's names until the socket closes. */
@@ -36,7 +37,18 @@ export function authenticate(
 
 /** The client side of a connection. */
 export interface Peer extends Pick<CertificateNames, 'names' | 'ends_ms'> {
+  readonly socket: Socket
   readonly answers: AnswerAccount
+  readonly intake: ConnectionIntake
+}
+
+/** Room for the answer to these ops: a user's, or that of the certificate. Throws `overloaded`. */
+export function reserveAnswer(
+  { answers, names }: Peer,
+  { user = names.at(-1) ?? '' }: Caller,
+  ops: readonly { readonly type?: OpType }[],
+): AnswerReservation {
+  return answers.reserve(ops, user)
 }
 
 /** The names of a caller on a server without TLS. */
@@ -47,14 +59,19 @@ type PeerAddress = Partial<Pick<Socket, 'remoteAddress' | 'remotePort'>>
 
 const names_chars_max = 512
 
-export function newAuthenticator(engine: ServedEngine, strict: boolean): Authenticator {
+export function newAuthenticator(
+  engine: ServedEngine,
+  strict: boolean,
+  intake: Intake,
+): Authenticator {
   /** HTTP/2 forbids renegotiation, so a connection keeps its certificate. */
   const peers = new Map<string, Peer>()
 
   return {
     connected(socket, { names, ends_ms }) {
       const address = addressOf(socket)
-      const peer = { names, ends_ms, answers: engine.answerAccount() }
+      const answers = engine.answerAccount()
+      const peer = { names, ends_ms, socket, answers, intake: intake.connected(socket) }
       peers.set(address, peer)
       socket.once('close', () => {
         if (peers.get(address) === peer) peers.delete(address)

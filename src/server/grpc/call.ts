@@ -7,14 +7,22 @@
  * have changed. A message is read when the rpc pulls. Sent messages do not wait for the one before,
  * so that all of one turn of the event loop leave together.
  */
-import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js'
+import {
+  Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  ServerListenerBuilder,
+  status,
+} from '@grpc/grpc-js'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { only_reads, type ServedEngine, type Standing } from '../../engine/served-engine.ts'
 import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
+import type { Intake, IntakeCall } from './intake.ts'
 import type { Reception } from './reception.ts'
+import type { UnreadAnswers } from './unread.ts'
 
 /** What every call of a running server needs. */
 export interface ServerContext {
@@ -27,10 +35,18 @@ export interface ServerContext {
   /** The calls that a drain waits for. */
   readonly underway: Underway
   /** The calls whose message is not in yet. */
-  readonly reception: Reception<ServedCall>
+  readonly reception: Reception<IntakeCall>
+  readonly intake: Pick<Intake, 'isCrowded'>
+  readonly unread: UnreadAnswers
   /** Sends an answer, now or soon. */
   answer(send: () => void): void
   draining: boolean
+}
+
+/** A decoded message, and the bytes of which it was made. */
+export interface Received {
+  readonly message: unknown
+  readonly bytes: Buffer
 }
 
 export interface Rpc {
@@ -51,6 +67,7 @@ export interface ServedCall {
   readonly from: ServerInterceptingCallInterface
   readonly metadata: Metadata
   readonly peer: Peer
+  readonly intake: IntakeCall
   /** Of `Counters.beginRequest`. */
   began_ms: number
   /** The message of a call that has one. */
@@ -65,6 +82,10 @@ export interface ServedCall {
   standing: Standing | undefined
   is_pulled: boolean
   is_pulling: boolean
+  /** Sent messages that have not left for the caller. */
+  unsent: number
+  /** Called once all have left. */
+  onLeft(): void
 }
 
 /** The listener with which grpc-js tells of a call of this rpc. */
@@ -81,17 +102,19 @@ export function listenerFor(
       try {
         call = begin(context, from, path, metadata)
         if (requestStream) rpc.serve(call)
-        else context.reception.begin(call)
+        else context.reception.begin(call.intake)
         pull(call)
       } catch (thrown) {
         refuse(context, from, thrown)
       }
     },
-    onReceiveMessage(message) {
+    onReceiveMessage({ message, bytes }: Received) {
       if (call === undefined) return
+      call.intake.arrived(bytes)
       if (requestStream) call.onMessage(message)
       else if (call.request !== undefined) end(call, not_one_message)
       else {
+        call.intake.hold(bytes.length)
         call.request = message
         pull(call)
       }
@@ -99,7 +122,7 @@ export function listenerFor(
     onReceiveHalfClose() {
       // grpc-js tells it after the end of a call, too.
       if (call === undefined || call.is_over) return
-      if (!requestStream) context.reception.end(call)
+      if (!requestStream) endReception(call)
       if (requestStream) call.onHalfClose()
       else if (call.request === undefined) end(call, not_one_message)
       else rpc.serve(call)
@@ -109,10 +132,44 @@ export function listenerFor(
       context.underway.end()
       if (call === undefined) return
       call.is_over = true
-      if (!requestStream) context.reception.end(call)
+      endReception(call)
       call.onOver()
+      call.onLeft()
     },
   }
+}
+
+/** A call of another service, under the bounds of messages that are not in yet. */
+export function passedOn(
+  context: ServerContext,
+  from: ServerInterceptingCallInterface,
+  { requestStream }: { readonly requestStream: boolean },
+): ServerInterceptingCall {
+  let endIntake = ignore
+  const listener = new ServerListenerBuilder()
+    .withOnReceiveMetadata((metadata, next) => {
+      const peer = context.authenticator.peerAt(from.getConnectionInfo())
+      const intake = peer.intake.begin((reason) => refuse(context, from, reason))
+      if (!requestStream) context.reception.begin(intake)
+      endIntake = () => {
+        context.reception.end(intake)
+        intake.end()
+      }
+      next(metadata)
+    })
+    .withOnReceiveHalfClose((next) => {
+      endIntake()
+      next()
+    })
+    .withOnCancel(() => endIntake())
+    .build()
+  return new ServerInterceptingCall(from, { start: (next) => next(listener) })
+}
+
+/** No message of the call comes any more. */
+function endReception({ context, intake }: ServedCall): void {
+  context.reception.end(intake)
+  intake.end()
 }
 
 /** Throws a fault for a call that is not served. */
@@ -136,6 +193,7 @@ function begin(
     from,
     metadata,
     peer,
+    intake: peer.intake.begin((reason) => refuse(context, from, reason)),
     began_ms,
     request: undefined,
     is_over: false,
@@ -145,6 +203,8 @@ function begin(
     standing,
     is_pulled: false,
     is_pulling: false,
+    unsent: 0,
+    onLeft: ignore,
   }
 }
 
@@ -165,7 +225,11 @@ export function pull(call: ServedCall): void {
 export function send(call: ServedCall, bytes: Buffer, onSent: () => void): void {
   if (call.standing !== undefined) call.from.sendMetadata(metadataOf(call.standing))
   call.standing = undefined
-  call.from.sendMessage(bytes, onSent)
+  if (++call.unsent === 1) call.onLeft = call.context.unread.sent(call.peer.socket)
+  call.from.sendMessage(bytes, () => {
+    if (--call.unsent === 0) call.onLeft()
+    onSent()
+  })
 }
 
 /** Ends the call, once what was sent is on its way. */

@@ -16,6 +16,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
+import { newAddressConnections } from '../http/address-connections.ts'
 import type { CertificateReader } from '../tls/client-certificates.ts'
 import { refuseHandshakes } from '../tls/handshakes.ts'
 import { secureOptions, type TlsSet } from '../tls/tls-files.ts'
@@ -50,18 +51,20 @@ export async function listen(how: ListenOptions): Promise<Listener> {
   const server = tls === undefined ? plainServer(how) : tlsServer(how, tls)
   server.maxConnections = limits.connections_max
   const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
+  const addresses = newAddressConnections(limits.address_connections_max)
+  const tellOverloaded = (address: string | undefined): void =>
+    how.tell('request_refused', { server: 'grpc', code: 'overloaded', address })
+  // In front of the handshake, for which the server listens already.
+  server.prependListener('connection', (socket: Socket) => {
+    if (!addresses.enter(socket)) {
+      tellOverloaded(socket.remoteAddress)
+      return void socket.destroy()
+    }
     sockets.add(socket)
     socket.on('error', ignore)
     socket.on('close', () => sockets.delete(socket))
   })
-  server.on('drop', (from) => {
-    how.tell('request_refused', {
-      server: 'grpc',
-      code: 'overloaded',
-      address: from?.remoteAddress,
-    })
-  })
+  server.on('drop', (from) => tellOverloaded(from?.remoteAddress))
   server.listen({ host: how.host, port: how.port })
   await once(server, 'listening')
   server.on('error', how.onBug)
@@ -77,6 +80,7 @@ export async function listen(how: ListenOptions): Promise<Listener> {
 
 function plainServer({ authenticator, onConnection }: ListenOptions): Server {
   return createPlainServer({ noDelay: true }, (socket) => {
+    if (socket.destroyed) return
     authenticator.connected(socket, anonymous)
     onConnection(socket)
   })

@@ -5,7 +5,7 @@
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import { default_tasks_max } from '../../engine/search/search.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, reserveAnswer } from './authenticate.ts'
 import type { Rpc, ServedCall } from './call.ts'
 import {
   encodeCounts,
@@ -23,7 +23,7 @@ export const search_rpcs: Readonly<Record<string, Rpc>> = {
     const caller = searcher(call)
     const query = queryOf(message, limits)
     const { limit = default_tasks_max } = query
-    const reservation = call.peer.answers.reserve([])
+    const reservation = reserveAnswer(call.peer, caller, [])
     call.onOver = reservation.release
     const bytes_max = Math.min(Math.max(limit, 0) * task_bytes_max, answer_bytes_max)
     if (!reservation.add(bytes_max)) throw fault('overloaded')
@@ -33,7 +33,7 @@ export const search_rpcs: Readonly<Record<string, Rpc>> = {
   }),
   CountTasks: answering(readCountTasks, async (call, filter) => {
     const caller = searcher(call)
-    const reservation = call.peer.answers.reserve([])
+    const reservation = reserveAnswer(call.peer, caller, [])
     call.onOver = reservation.release
     const bytes = encodeCounts(await call.context.engine.countTasks(filter, caller))
     reservation.set(bytes.length)
@@ -44,6 +44,6 @@ export const search_rpcs: Readonly<Record<string, Rpc>> = {
 /** The caller of a search. Throws as `authenticate` does, and `rate_limited`. */
 function searcher({ context, peer }: ServedCall): Caller {
   const caller = authenticate(context, peer)
-  if (caller.user !== undefined) context.engine.checkRate(caller.user)
+  context.engine.payForRead(caller)
   return caller
 }

@@ -23,14 +23,16 @@ import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAnswerTurns } from './answer-turns.ts'
 import { newAuthenticator } from './authenticate.ts'
-import { listenerFor, type Rpc, refuse, type ServerContext } from './call.ts'
+import { listenerFor, passedOn, type Received, type Rpc, type ServerContext } from './call.ts'
 import { addHealth } from './health.ts'
+import { newIntake } from './intake.ts'
 import { type Listener, listen } from './listener.ts'
 import { newReception } from './reception.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { search_rpcs } from './search.ts'
 import { stream_rpc } from './stream.ts'
 import { unary_rpcs } from './unary.ts'
+import { newUnreadAnswers } from './unread.ts'
 import { wait_rpc } from './wait.ts'
 import { watch_rpc } from './watch.ts'
 
@@ -80,7 +82,8 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const served = servedEngine(engine)
   const onBug = bugTeller(served.tell, options.onBug)
-  const authenticator = newAuthenticator(served, strict)
+  const intake = newIntake(limits)
+  const authenticator = newAuthenticator(served, strict, intake)
   const context: ServerContext = {
     engine: served,
     limits,
@@ -88,8 +91,10 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     onBug,
     drain_callbacks: new Set(),
     underway: newUnderway(),
-    reception: newReception(limits.request_ms_max, (call) =>
-      refuse(context, call.from, fault('request_timeout')),
+    reception: newReception(limits.request_ms_max, (call) => call.giveUp(fault('request_timeout'))),
+    intake,
+    unread: newUnreadAnswers(limits.idle_ms_max, ({ remoteAddress: address }) =>
+      served.tell('request_refused', { server: 'grpc', code: 'request_timeout', address }),
     ),
     answer: newAnswerTurns(),
     draining: false,
@@ -174,10 +179,9 @@ function newInterceptor(context: ServerContext): ServerInterceptor {
     Object.entries(rpcs).map(([name, rpc]) => [`/${service_name}/${name}`, rpc]),
   )
   return (method, call) => {
-    const passed = new ServerInterceptingCall(call)
     const rpc = by_path.get(method.path)
-    if (rpc === undefined) return passed
-    return Object.assign(passed, {
+    if (rpc === undefined) return passedOn(context, call, method)
+    return Object.assign(new ServerInterceptingCall(call), {
       start: () => call.start(listenerFor(context, call, rpc, method)),
     })
   }
@@ -202,7 +206,10 @@ function newServer(context: ServerContext, { service }: Schema): Server {
   })
   const definition: Record<string, object> = {}
   for (const [name, { read }] of Object.entries(rpcs)) {
-    const requestDeserialize = (bytes: Buffer): unknown => read(bytes, limits.ops_max)
+    const requestDeserialize = (bytes: Buffer): Received => ({
+      message: read(bytes, limits.ops_max),
+      bytes,
+    })
     // Responses are encoded already.
     const codec = { requestDeserialize, responseSerialize: (bytes: Buffer) => bytes }
     definition[name] = { ...(service[name] as object), ...codec }

@@ -5,8 +5,8 @@
  * A batch is under way from its reading until its answer is written, which waits for the caller to
  * read. While `grpc_batches_max` batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are
  * under way, nothing more is read and flow control stops the caller; so one stream alone never
- * fills the engine's queue. Where the queue is full, a batch is retried instead of refused, and the
- * batches after it wait.
+ * fills the engine's queue. Where all streams together hold much, each reads one batch at a time.
+ * Where the queue is full, a batch is retried instead of refused, and the batches after it wait.
  *
  * A stream ends when the caller ends it, when the server drains, when it is older than
  * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
@@ -18,7 +18,7 @@ import { codeOf, isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, pull, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { endInFault, faultStatus } from './fault-response.ts'
@@ -73,6 +73,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
   let reason: unknown
 
   const isFull = (): boolean =>
+    (pending.size > 0 && context.intake.isCrowded()) ||
     pending.size >= limits.grpc_batches_max ||
     bytes >= limits.body_bytes_max ||
     2 * ops >= limits.queue_ops_max
@@ -86,6 +87,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
     endTrace(one)
     ops -= one.batch.ops.length
     bytes -= one.bytes
+    call.intake.hold(-requestBytesOf(one.batch))
     if (!isFull()) pull(call)
     endIfDone()
   }
@@ -166,7 +168,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
     }
     try {
       one.ops ??= readBatch(batch, context)
-      one.reservation ??= peer.answers.reserve(one.ops)
+      one.reservation ??= reserveAnswer(peer, caller, one.ops)
       context.engine
         .submit(one.ops, caller)
         .then((results) => {
@@ -202,6 +204,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
       pending.add(one)
       ops += batch.ops.length
       countBytes(one, requestBytesOf(batch))
+      call.intake.hold(requestBytesOf(batch))
       waiting.push(one)
       void submitWaiting()
       if (!isFull()) pull(call)

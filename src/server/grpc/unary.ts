@@ -7,7 +7,7 @@ import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus } from './fault-response.ts'
@@ -85,7 +85,7 @@ function unary<Message>(rpc: UnaryRpc<Message>): Rpc {
     const { context, peer } = call
     const caller = tracedCaller(trace, authenticate(context, peer))
     const ops = rpc.ops(message, context)
-    const reservation = peer.answers.reserve(rpc.apply === undefined ? ops : shown_task)
+    const reservation = reserveAnswer(peer, caller, rpc.apply === undefined ? ops : shown_task)
     call.onOver = reservation.release
     const { engine } = context
     const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))

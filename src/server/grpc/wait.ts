@@ -5,13 +5,16 @@
  */
 import { fault } from '../../core/faults.ts'
 import type { ShowOp } from '../../core/model.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, reserveAnswer } from './authenticate.ts'
 import type { Rpc } from './call.ts'
 import { endInTime } from './long-call.ts'
 import { readOp } from './message-ops.ts'
 import { readShow } from './request-messages.ts'
 import { encodeTask } from './response-messages.ts'
 import { answering } from './unary.ts'
+
+/** Its data is reserved for once it is known. */
+const one_result = [{}]
 
 const answered = answering(readShow, async (call, message) => {
   const { context, peer } = call
@@ -23,17 +26,18 @@ const answered = answering(readShow, async (call, message) => {
   }
   const caller = authenticate(context, peer)
   const op = readOp(message, context) as ShowOp
+  context.engine.payForRead(caller)
   const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
   // The certificate may have been refused meanwhile.
   authenticate(context, peer)
   wait.signal.throwIfAborted()
-  const bytes = encodeTask({ task }, message.with_history)
-  const reservation = peer.answers.reserve([])
+  const reservation = reserveAnswer(peer, caller, one_result)
   call.onOver = () => {
     dispose()
     reservation.release()
   }
-  if (!reservation.add(bytes.length)) throw fault('overloaded')
+  if (!reservation.add(Buffer.byteLength(task.dataText))) throw fault('overloaded')
+  const bytes = encodeTask({ task }, message.with_history)
   reservation.set(bytes.length)
   return bytes
 })

@@ -2,8 +2,9 @@
  * WatchTasks: sends the changes that its caller may see, from a position on.
  *
  * The next change is read once fewer than `unsent_bytes_max` of those before have not left for the
- * caller, so one who does not read costs that much, for which room among the unread answers is
- * reserved while the call goes on; and one who is too slow is told `changes_gone`. Positions
+ * caller, so one who does not read costs that much, the changes that were read with them, and a few
+ * tasks where they are wanted. For that much room among the unread answers is reserved while the
+ * call goes on. One who is too slow is told `changes_gone`. Positions
  * between changes are sent from time to time, so that who follows a quiet process does not fall
  * out of the window of kept changes. It ends as any long call, and when the engine closes.
  */
@@ -12,13 +13,17 @@ import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import type { SeenChange } from '../../engine/changes/changes.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, type Rpc, type ServedCall, send } from './call.ts'
 import { faultStatus } from './fault-response.ts'
 import { endInTime } from './long-call.ts'
 import { encodeChange, readWatchTasks, type WatchMessage } from './watch-messages.ts'
 
 const unsent_bytes_max = 64 * 1024
+/** Of the changes that the feed reads at once. */
+const read_bytes = 64 * 1024
+/** One that was read and is not sent yet, and one that has not left. */
+const tasks_held = 2
 const between_positions_ms = 10_000
 
 export const watch_rpc: Rpc = {
@@ -62,9 +67,11 @@ async function sendChanges(
   const { context, peer } = call
   const caller = authenticate(context, peer)
   const { from, conv_id, with_task } = call.request as WatchMessage
-  const reservation = peer.answers.reserve([])
+  context.engine.payForRead(caller)
+  const reservation = reserveAnswer(peer, caller, [])
   hold(reservation)
-  if (!reservation.add(unsent_bytes_max)) throw fault('overloaded')
+  const tasks_bytes = with_task ? tasks_held * context.engine.limits.task_bytes_max : 0
+  if (!reservation.add(unsent_bytes_max + read_bytes + tasks_bytes)) throw fault('overloaded')
   const unsent = unsentBytes(signal)
   const changes = context.engine.changesSeenBy(caller, {
     ...(from === '' ? {} : { from }),

@@ -20,6 +20,7 @@ export function checkHead(
   request: IncomingMessage,
 ): BodyTarget | HealthTarget {
   const { headers } = request
+  checkPipelined(context, connection)
   checkFraming(context.limits, request)
   const target = context.route(request)
   if (isForOwner(context, target)) throw httpFault('overloaded', only_reads)
@@ -37,7 +38,9 @@ export function checkHead(
   if (health === 'shutting_down' || health === 'store_failed') throw httpFault(health)
   const announced_bytes = announcedBytes(request)
   const fits = announced_bytes <= context.limits.body_bytes_max
-  if (connection.is_over_limit) throw httpFault('overloaded', 'too many connections')
+  if (connection.is_over_limit) {
+    throw httpFault('overloaded', 'too many connections, in all or of this address')
+  }
   // A body over the limit is never read, and `overloaded` would make its caller try again.
   if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
     throw httpFault('overloaded', 'too many bodies not yet verified')
@@ -75,6 +78,15 @@ export function isHttp2(request: IncomingMessage): boolean {
 /** The Content-Length, whose form the HTTP parser has checked; 0 without one. */
 export function announcedBytes(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0)
+}
+
+/** Each takes memory, whatever it asks for. A first one of its connection always has room. */
+function checkPipelined(context: ServerContext, { open_requests }: Connection): void {
+  const { pipelined_max, connections_max } = context.limits
+  const is_over = open_requests > pipelined_max || context.pipelined > connections_max
+  if (open_requests < 2 || !is_over) return
+  const text = 'too many requests were sent ahead of the answers'
+  throw httpFault('overloaded', text, { closes: true })
 }
 
 function checkFraming(limits: Limits, request: IncomingMessage): void {

@@ -18,9 +18,9 @@ export interface Connection {
   readonly socket: Socket
   /** The bytes of answers that the client has not read yet. */
   readonly answers: AnswerAccount
-  /** Over `connections_max`: gets one response and ends. */
+  /** Over `connections_max`, or those of its address: gets one response and ends. */
   readonly is_over_limit: boolean
-  /** Requests whose response is not written yet. */
+  /** Requests whose response has not left yet. */
   open_requests: number
   /** The body being read, or the last one read. */
   reading: BodyReading | undefined
@@ -44,6 +44,19 @@ export function connectionOf(
 ): Connection {
   const state = { open_requests: 0, reading: undefined, closing: false, final_error: undefined }
   return { socket, answers, is_over_limit, waiting: new Set(), ...state }
+}
+
+/** The requests of a server that were sent ahead of the answers before them. */
+export interface Pipelined {
+  pipelined: number
+}
+
+export function beginRequest(of: Pipelined, connection: Connection): void {
+  if (++connection.open_requests > 1) of.pipelined++
+}
+
+export function endRequest(of: Pipelined, connection: Connection): void {
+  if (connection.open_requests-- > 1) of.pipelined--
 }
 
 /** Lets the response that is written last end the connection; node calls `destroySoon` then. */

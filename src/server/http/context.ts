@@ -53,6 +53,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     name: is_sync ? 'http_sync' : 'http',
     public_url: readPublicUrl(options.public_url) ?? served.addresses.public_url ?? '',
     keep_alive: undefined,
+    pipelined: 0,
     draining: false,
   }
 }

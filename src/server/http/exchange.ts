@@ -8,11 +8,11 @@ import type { Limits } from '../../core/limits.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { ServedEngine, Standing } from '../../engine/served-engine.ts'
 import type { UnverifiedBodies } from './body.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Pipelined } from './connection.ts'
 import type { Target } from './path.ts'
 
 /** What every request of a running server needs. */
-export interface ServerContext {
+export interface ServerContext extends Pipelined {
   readonly engine: ServedEngine
   readonly limits: Limits
   /** What a request asks for; undefined for a path that is not served. */

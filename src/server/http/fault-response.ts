@@ -32,8 +32,8 @@ export interface HttpDetail {
   readonly allow?: string
   /** The scheme by which the caller may authenticate. */
   readonly challenge?: 'Basic' | 'Bearer'
-  /** The request is framed well, so that others may follow it on its connection. */
-  readonly closes?: false
+  /** Other than in the table: false where others may follow the request on its connection. */
+  readonly closes?: boolean
   /** The text of an `internal_error` is for the caller too. */
   readonly is_told?: true
 }

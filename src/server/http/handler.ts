@@ -12,7 +12,7 @@ import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api.ts'
 import { abortReading } from './body.ts'
-import { type Connection, connectionOf } from './connection.ts'
+import { beginRequest, type Connection, connectionOf, endRequest } from './connection.ts'
 import { type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
 import type { Exchange, ServerContext } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
@@ -79,11 +79,12 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
 
   function begin(exchange: Exchange): void {
     const { connection, request, response } = exchange
-    connection.open_requests++
+    beginRequest(context, connection)
     busy.add(connection)
     underway.begin()
     whenOver(request, response, () => {
-      if (--connection.open_requests === 0) busy.delete(connection)
+      endRequest(context, connection)
+      if (connection.open_requests === 0) busy.delete(connection)
       underway.end()
     })
   }

@@ -13,8 +13,8 @@ import { content_type, faultResponseOf } from './fault-response.ts'
 import { endRequest } from './request-trace.ts'
 import { whenOver } from './underway.ts'
 
-/** Shorter answers are not counted: node reads no more requests while it cannot write them. */
-const counted_bytes_min = 16 * 1024
+/** Node reserves three times the length of a text, so one from here on is encoded first. */
+const encoded_bytes_min = 16 * 1024
 
 /** Sends an answer; the reservation, where one was made, is released once it is read. */
 export function reply(
@@ -28,11 +28,7 @@ export function reply(
   if (hasAnswered(response)) return void reservation?.release()
   context.engine.counters.countRequest(context.name, 'ok', exchange.began_ms)
   const bytes = Buffer.byteLength(body)
-  if (bytes < counted_bytes_min || response.destroyed) reservation?.release()
-  else if (reservation !== undefined) {
-    reservation.set(bytes)
-    whenOver(request, response, reservation.release)
-  }
+  reservation?.set(bytes)
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
   // While draining, the response to the last open request closes the connection.
@@ -42,9 +38,16 @@ export function reply(
     closeAfterAnswer(connection)
   } else addKeepAlive(headers, context, response)
   response.writeHead(status, headers)
-  // Node reserves three times the length of a text, so a long one is encoded first.
-  if (bytes >= counted_bytes_min) send(response, Buffer.from(body))
+  if (bytes >= encoded_bytes_min) send(response, Buffer.from(body))
   else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
+  if (reservation === undefined) return
+  if (hasLeft(response) || response.destroyed) reservation.release()
+  else whenOver(request, response, reservation.release)
+}
+
+/** Whether the kernel has all of it, as it has of most answers at once. */
+function hasLeft({ socket, req }: ServerResponse): boolean {
+  return !isHttp2(req) && socket?.writableLength === 0
 }
 
 function addKeepAlive(

@@ -69,7 +69,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   engine.checkRate(user)
   if (context.is_sync) return serveSync(exchange, target.version, user, body)
   const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
-  const reservation = exchange.connection.answers.reserve(ops)
+  const reservation = exchange.connection.answers.reserve(ops, user)
   try {
     const results = await engine.submit(ops, tracedCaller(exchange, { user }))
     tellRefusedOps(engine.tell, 'http', user, ops, results)

@@ -10,11 +10,14 @@ import type { Socket } from 'node:net'
 import { systemClock, within } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
+import { newAddressConnections } from './address-connections.ts'
 import { abortReading } from './body.ts'
 import {
+  beginRequest,
   type Connection,
   connectionOf,
   destroyLater,
+  endRequest,
   linger_ms,
   sendFinalError,
 } from './connection.ts'
@@ -24,7 +27,7 @@ import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
 import { newUnderway } from './underway.ts'
 
-/** Connections over `connections_max` that are accepted to get a response that says so. */
+/** Connections over the bounds that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
 
 /**
@@ -37,30 +40,36 @@ export function attachEvents(
   is_held: boolean,
 ): () => Promise<void> {
   const connections = new Map<Socket, Connection>()
+  const { connections_max, address_connections_max } = context.limits
+  const addresses = newAddressConnections(address_connections_max)
+  let over_limit = 0
   const underway = newUnderway()
 
   const onConnection = (socket: Socket): void => {
-    const over = connections.size - context.limits.connections_max
-    if (over >= over_limit_connections_max) {
+    const is_over = connections.size - over_limit >= connections_max || !addresses.enter(socket)
+    if (is_over && over_limit === over_limit_connections_max) {
       socket.destroy()
       return
     }
-    const connection = connectionOf(socket, context.engine.answerAccount(), over >= 0)
+    const connection = connectionOf(socket, context.engine.answerAccount(), is_over)
     connections.set(socket, connection)
+    if (is_over) over_limit++
     socket.on('error', ignore)
     socket.on('close', () => {
       connections.delete(socket)
+      if (is_over) over_limit--
       const { reading, waiting } = connection
       for (const end of waiting) end('closed')
       if (reading) abortReading(reading, httpFault('bad_request', 'the connection was closed'))
       underway.end(connection.open_requests)
+      while (connection.open_requests > 0) endRequest(context, connection)
     })
     if (connection.is_over_limit) destroyLater(socket, linger_ms)
   }
   function onFinish(this: ServerResponse): void {
     const connection = connections.get(this.req.socket)
     if (connection === undefined) return
-    connection.open_requests--
+    endRequest(context, connection)
     if (connection.open_requests === 0 && connection.final_error)
       sendFinalError(connection, connection.final_error)
     underway.end()
@@ -75,7 +84,7 @@ export function attachEvents(
       request.resume()
       return
     }
-    connection.open_requests++
+    beginRequest(context, connection)
     underway.begin()
     response.on('finish', onFinish)
     const trace = newRequestTrace(context.engine)

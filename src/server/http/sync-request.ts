@@ -39,7 +39,7 @@ export async function serveSync(
   const until_ms = engine.clock.now_ms() + 1000 * secondsOf(timeout)
   const sync_waits = syncWaitsOf(engine)
   sync_waits.check(ops.filter(isOp).length, limits.sync_waits_max)
-  const reservation = connection.answers.reserve(ops)
+  const reservation = connection.answers.reserve(ops, user)
   const answers = newAnswers(exchange, version, ops.length, reservation)
   const waits = ops.map((op, at) =>
     isOp(op) ? sync_waits.open((answer) => answers.put(at, answer)) : undefined,

@@ -1,12 +1,15 @@
 /**
  * What comes over a connection of the operator's listener and is no request that it serves: bytes
  * that are no HTTP, CONNECT, and requests sent ahead of answers that nobody reads. Each is refused
- * as a request is, counted and told once, and its connection ends.
+ * as a request is, counted and told once, and its connection ends. So do those of an address that
+ * has too many, and those on which nobody has read an answer, or asked, for `idle_ms_max`.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
 import { tellRefused } from '../../core/refusals.ts'
+import { newAddressConnections } from '../http/address-connections.ts'
 import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
 import { refusalOf } from '../http/refusal.ts'
 import { clientErrorFault } from '../http/server-events.ts'
@@ -20,7 +23,11 @@ export const open_requests_max = 32
 /** Whether a request may be served; if not, its connection has ended. */
 export type MayServe = (request: IncomingMessage, response: ServerResponse) => boolean
 
-export function refuseConnections(server: Server, observers: Observers): MayServe {
+export function refuseConnections(
+  server: Server,
+  observers: Observers,
+  { address_connections_max, idle_ms_max }: Limits,
+): MayServe {
   const open = new WeakMap<Socket, number>()
   const openOn = (socket: Socket): number => open.get(socket) ?? 0
 
@@ -43,6 +50,18 @@ export function refuseConnections(server: Server, observers: Observers): MayServ
     }
     socket.end(rawResponse({ status, headers: Object.entries(head).flat(), body }))
   }
+
+  const addresses = newAddressConnections(address_connections_max)
+  server.on('connection', (socket: Socket) => {
+    if (addresses.enter(socket)) return
+    tell(socket, httpFault('overloaded'))
+    socket.destroy()
+  })
+  server.timeout = idle_ms_max
+  server.on('timeout', (socket) => {
+    // Who is told of changes waits for the next one, and has a bound of its own.
+    if (openOn(socket) === 0 || socket.writableLength > 0) socket.destroy()
+  })
 
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket

@@ -136,7 +136,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     void serve(context as OperatorContext, request, response)
   }
   const { server, use } = serverFor(observers, limits, tls, onRequest)
-  const mayServe = refuseConnections(server, observers)
+  const mayServe = refuseConnections(server, observers, limits)
   // HTTP lets a server ignore an expectation that it does not know.
   server.on('checkExpectation', onRequest)
   server.maxConnections = limits.readers_max + other_connections_max

@@ -1,0 +1,170 @@
+/**
+ * Bounds the memory of what has arrived over gRPC and the engine does not have yet: parts of
+ * messages, messages whose call goes on, and batches that wait in their stream. grpc-js collects a
+ * message of up to `body_bytes_max` for each call, and does not say how far it is. So the bytes
+ * that a connection has received count, less those of its whole messages, as long as a call of it
+ * may bring a message.
+ *
+ * All connections together have `unverified_bytes_max`. They are looked at every `look_ms`; beyond
+ * the bound the connection with most of it is refused with `overloaded`, and closed, for only that
+ * lets go of what grpc-js has collected.
+ */
+import type { Socket } from 'node:net'
+import { systemClock } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+
+/** What a connection has sent that the engine does not have yet. */
+export interface ConnectionIntake {
+  /** A call begins that may bring a message; `refuse` ends it. */
+  begin(refuse: (reason: Fault) => void): IntakeCall
+}
+
+export interface IntakeCall {
+  /** A message is there in whole. */
+  arrived(message: Buffer): void
+  /** Bytes of messages that stay here; less than 0 once they go. */
+  hold(bytes: number): void
+  /** No message comes any more, and none is held. A second call does nothing. */
+  end(): void
+  /** Ends it and, where much of a message is here, the connection, as nothing else frees that. */
+  giveUp(reason: Fault): void
+}
+
+export interface Intake {
+  connected(socket: Socket): ConnectionIntake
+  /** Whether so much is here that a stream with batches under way should read no further. */
+  isCrowded(): boolean
+}
+
+export const look_ms = 50
+/** Lets a refusal be sent before its connection is closed. */
+const close_ms = 100
+/** What HTTP/2 needs beside the bytes of a message, about: of a call, and of a message. */
+const call_bytes = 256
+const message_bytes = 128
+const frame_bytes = 16 * 1024
+/** A compressed message has as many bytes to each that was received, at least, by this guess. */
+const compression = 32
+/** In front of a message, uncompressed, are its flag and its length. */
+const head_bytes = 5
+
+interface State {
+  readonly socket: Socket
+  readonly calls: Set<(reason: Fault) => void>
+  /** Of the bytes received, those that are no part of an unfinished message. */
+  done_bytes: number
+  held_bytes: number
+  is_closing: boolean
+}
+
+export function newIntake({ unverified_bytes_max, large_body_bytes }: Limits): Intake {
+  const active = new Set<State>()
+  let looks = false
+  let crowded_bytes = 0
+
+  function look(): void {
+    looks = false
+    let all_bytes = 0
+    for (const state of active) all_bytes += bytesOf(state)
+    while (all_bytes > unverified_bytes_max && active.size > 0) {
+      const largest = [...active].reduce((one, other) =>
+        bytesOf(other) > bytesOf(one) ? other : one,
+      )
+      all_bytes -= bytesOf(largest)
+      active.delete(largest)
+      const reason = fault('overloaded', 'too many bytes of messages that are not in yet')
+      for (const refuse of [...largest.calls]) refuse(reason)
+      close(largest)
+    }
+    crowded_bytes = all_bytes
+    if (active.size > 0) lookLater()
+  }
+
+  function lookLater(): void {
+    if (looks) return
+    looks = true
+    systemClock.wake_at(systemClock.now_ms() + look_ms, look)
+  }
+
+  function beginCall(state: State, refuse: (reason: Fault) => void): IntakeCall {
+    const { calls, socket } = state
+    let held_bytes = 0
+    let is_open = true
+    if (calls.size === 0) state.done_bytes = socket.bytesRead
+    calls.add(refuse)
+    addDone(state, call_bytes)
+    if (!state.is_closing) active.add(state)
+    lookLater()
+    const hold = (bytes: number): void => {
+      if (!is_open) return
+      held_bytes += bytes
+      state.held_bytes += bytes
+      crowded_bytes += bytes
+    }
+    const end = (): void => {
+      if (!is_open) return
+      hold(-held_bytes)
+      is_open = false
+      calls.delete(refuse)
+      if (calls.size === 0) active.delete(state)
+    }
+    return {
+      hold,
+      end,
+      arrived(message) {
+        // All that was received before is of this call.
+        if (calls.size === 1) state.done_bytes = socket.bytesRead
+        else addDone(state, receivedBytes(message))
+      },
+      giveUp(reason) {
+        if (unfinishedBytes(state) > large_body_bytes) close(state)
+        refuse(reason)
+        end()
+      },
+    }
+  }
+
+  return {
+    connected(socket) {
+      const state: State = {
+        ...{ socket, calls: new Set(), done_bytes: 0, held_bytes: 0, is_closing: false },
+      }
+      socket.once('close', () => active.delete(state))
+      return { begin: (refuse) => beginCall(state, refuse) }
+    },
+    isCrowded: () => 2 * crowded_bytes > unverified_bytes_max,
+  }
+}
+
+function close(state: State): void {
+  if (state.is_closing) return
+  state.is_closing = true
+  systemClock.wake_at(systemClock.now_ms() + close_ms, () => state.socket.destroy())
+}
+
+function unfinishedBytes({ socket, done_bytes }: State): number {
+  return Math.max(0, socket.bytesRead - done_bytes)
+}
+
+function bytesOf(state: State): number {
+  return state.held_bytes + unfinishedBytes(state)
+}
+
+function addDone(state: State, bytes: number): void {
+  state.done_bytes = Math.min(state.done_bytes + bytes, state.socket.bytesRead)
+}
+
+/** About what was received for a message, whether it was compressed or not. */
+function receivedBytes(message: Buffer): number {
+  const { length } = message
+  if (!isPlain(message)) return length / compression
+  return length + message_bytes + (length / frame_bytes) * message_bytes
+}
+
+/** Whether grpc-js gives the message as it has collected it, behind its head. */
+function isPlain({ buffer, byteOffset, length }: Buffer): boolean {
+  if (byteOffset < head_bytes) return false
+  const head = new DataView(buffer, byteOffset - head_bytes, head_bytes)
+  return head.getUint8(0) === 0 && head.getUint32(1) === length
+}

@@ -1,0 +1,157 @@
+/**
+ * What a peer of gRPC can make the server hold: messages that never come to their end, and answers
+ * that it does not take. Each is bounded, refused with the stated code, and ends with its connection.
+ */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import { describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { loadSchema } from '../src/server/grpc/schema.ts'
+import { createOp } from './support/grpc-client.ts'
+import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
+import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { conv_id } from './support/http-server.ts'
+
+const { service } = loadSchema()
+const limits = {
+  body_bytes_max: 400_000,
+  unverified_bytes_max: 600_000,
+  large_body_bytes: 10_000,
+  request_ms_max: 60_000,
+}
+
+/** Begins a message of 400,000 bytes and sends so many of them. */
+function beginMessage(session: ClientHttp2Session, path: string, bytes: number): ClientHttp2Stream {
+  const call = session.request(rawHead(path))
+  call.on('error', () => {})
+  call.resume()
+  call.write(framed(Buffer.alloc(limits.body_bytes_max)).subarray(0, 5 + bytes))
+  return call
+}
+
+const closed = (session: ClientHttp2Session): Promise<unknown> => once(session, 'close')
+
+async function messageOf(call: ClientHttp2Stream): Promise<string> {
+  const [headers] = (await once(call, 'response')) as [Record<string, string>]
+  return decodeURI(headers['grpc-message'] ?? '')
+}
+
+const tooMuch = 'overloaded: too many bytes of messages that are not in yet'
+const other_services = ['/grpc.health.v1.Health/Check', '/grpc.health.v1.Health/Watch']
+const { ApplyOps, StreamOps, WaitTask } = service
+
+describe('messages that are not in yet', () => {
+  for (const path of [ApplyOps.path, StreamOps.path, WaitTask.path, ...other_services]) {
+    test(`${path}: beyond the bound the connection with most of them is refused`, async () => {
+      const server = await openGrpc({ limits })
+      const small = await rawSession(server)
+      const kept = beginMessage(small, path, 150_000)
+      const large = await rawSession(server)
+      const refused = [beginMessage(large, path, 300_000), beginMessage(large, path, 300_000)]
+      const end = closed(large)
+      assert.deepEqual(await Promise.all(refused.map(messageOf)), [tooMuch, tooMuch])
+      await end
+      assert.equal(await server.connect().statusOf('ApplyOps', { ops: [createOp('r')] }), 'OK')
+      assert.equal(kept.closed, false)
+      small.destroy()
+      await server.close()
+      assert.deepEqual(server.bugs, [])
+    })
+  }
+
+  /** [what comes beside the unfinished messages, its bytes] */
+  const besides: [string, () => { readonly bytes: Buffer; readonly encoding?: string }][] = [
+    ['whole messages', () => ({ bytes: wholeMessage() })],
+    ['compressed ones', () => ({ bytes: compressed(wholeMessage()), encoding: 'gzip' })],
+  ]
+  for (const [what, make] of besides) {
+    test(`${what} on the same connection hide none`, async () => {
+      const server = await openGrpc({ limits })
+      const session = await rawSession(server)
+      const first = beginMessage(session, StreamOps.path, 390_000)
+      const { bytes, encoding = 'identity' } = make()
+      const whole = session.request({ ...rawHead(ApplyOps.path), 'grpc-encoding': encoding })
+      whole.on('error', () => {})
+      whole.end(bytes)
+      assert.equal(await messageOf(whole), '')
+      whole.resume()
+      const end = closed(session)
+      const second = beginMessage(session, StreamOps.path, 390_000)
+      assert.deepEqual(await Promise.all([first, second].map(messageOf)), [tooMuch, tooMuch])
+      await end
+      await server.close()
+    })
+  }
+
+  test('any number of whole ones is taken, beside one that goes on', async () => {
+    const server = await openGrpc({ limits })
+    const session = await rawSession(server)
+    const stream = beginMessage(session, StreamOps.path, 0)
+    for (let n = 0; n < 12; n++) {
+      const whole = session.request(rawHead(ApplyOps.path))
+      whole.end(wholeMessage())
+      assert.equal(await messageOf(whole), '')
+      whole.resume()
+    }
+    assert.equal(stream.closed, false)
+    session.destroy()
+    await server.close()
+  })
+
+  test('one that does not come in time takes its connection with it', async () => {
+    const server = await openGrpc({ limits: { ...limits, request_ms_max: 100 } })
+    const session = await rawSession(server)
+    const end = closed(session)
+    const call = beginMessage(session, ApplyOps.path, 100_000)
+    assert.match(await messageOf(call), /^request_timeout: /)
+    await end
+    await server.close()
+  })
+})
+
+describe('answers that are not taken', () => {
+  for (const rpc of ['ApplyOps', 'StreamOps', 'WatchTasks'] as const) {
+    test(`${rpc}: the connection ends, and not that of who takes them`, async () => {
+      const server = await openGrpc({ limits: { idle_ms_max: 200 } })
+      await fill(server)
+      const { path, requestSerialize } = service[rpc]
+      const ops = Array.from({ length: 20 }, (_, n) => ({ id: '', show: { conv_id, ref: `${n}` } }))
+      const message = rpc === 'WatchTasks' ? { from: 'start', with_task: true } : { ops }
+      const [reader, other] = await Promise.all([rawSession(server), rawSession(server)])
+      for (const session of [reader, other]) {
+        const call = session.request(rawHead(path))
+        call.on('error', () => {})
+        call.write(framed(requestSerialize(message)))
+        if (rpc !== 'StreamOps') call.end()
+        if (session === reader) call.resume()
+      }
+      await closed(other)
+      assert.equal(reader.closed, false)
+      reader.destroy()
+      await server.close()
+      const told = server.told.filter(({ event }) => event === 'request_refused')
+      assert.deepEqual(
+        told.map(({ code }) => code),
+        ['request_timeout'],
+      )
+    })
+  }
+})
+
+async function fill({ engine }: TestGrpc): Promise<void> {
+  const data = { s: 'x'.repeat(100_000) }
+  for (let n = 0; n < 20; n++) await engine.create({ conv_id, ref: `${n}`, data })
+}
+
+function wholeMessage(): Buffer {
+  const data_json = Buffer.from(JSON.stringify({ s: 'x'.repeat(100_000) }))
+  const ops = Array.from({ length: 3 }, () => ({ id: '', create: { conv_id, data_json } }))
+  return framed(ApplyOps.requestSerialize({ ops }))
+}
+
+function compressed(message: Buffer): Buffer {
+  const bytes = framed(gzipSync(message.subarray(5)))
+  bytes[0] = 1
+  return bytes
+}
