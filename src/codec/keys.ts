@@ -104,6 +104,13 @@ export const variableKey = (name: string): Key => prefix.variable + utf8(name)
 export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 
+const types = new Map<number, KeyType>(
+  Object.entries(key_types).map(([name, number]) => [number, name as KeyType]),
+)
+
+/** Undefined for bytes that are no key of ours. */
+export const typeOfKey = (key: Key): KeyType | undefined => types.get(key.charCodeAt(0))
+
 /** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
   readonly from: Key

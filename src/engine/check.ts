@@ -244,7 +244,7 @@ function isOwedReply(view: View, { obj_id, called_id }: TaskRecord): boolean {
 
 /** The listeners get the key of each node_count that a transaction changes, before its commit. */
 export async function checkStore(
-  store: Pick<Store, 'view' | 'update'>,
+  store: Pick<Store, 'view' | 'update' | 'damage'>,
   count_listeners: Set<(key: Key) => void>,
 ): Promise<CheckReport> {
   const breaches: string[] = []
@@ -252,6 +252,7 @@ export async function checkStore(
   const note = (breach: string | undefined): void => {
     if (breach !== undefined && breaches.length < breaches_max) breaches.push(breach)
   }
+  for (const damaged of await store.damage()) note(damaged)
   for (const name of ['format', 'file_id']) {
     const found = await store.view((view) => view.get(metaKey(name)) !== undefined)
     if (!found) note(`meta: ${name} is missing`)

@@ -5,12 +5,14 @@
 import type { TaskRecord } from '../codec/task-record.ts'
 import type { Caller, ModifyOp, OpResult, ShowOp } from '../core/model.ts'
 import { advance, enterNode } from './advance.ts'
+import { draftOfDamaged } from './damaged-task.ts'
 import { recordEvent } from './history.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, findProcess, refused } from './ops.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
 import type { ActionResult } from './task-api.ts'
-import { inactiveOf, paused } from './task-rules.ts'
+import { inactiveOf, type OpRefusal, paused } from './task-rules.ts'
+import type { TaskDraft } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -66,7 +68,7 @@ export function moveTask(
   return changed(op, was, task)
 }
 
-/** Ends a live task as `canceled`. */
+/** Ends a live task as `canceled`; one whose record is damaged, without its data. */
 export function cancelTask(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -75,7 +77,8 @@ export function cancelTask(
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
   beginOp(tx)
-  const draft = findLive(tx.store, op)
+  const found = findLive(tx.store, op)
+  const draft = soundOf(tx, op, found)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   const was = placeOf(task)
@@ -85,6 +88,16 @@ export function cancelTask(
   task.wait = 'nothing'
   saveAndDrain(tx, draft)
   return changed(op, was, task)
+}
+
+/** In place of a damaged task, what its keys tell of it. */
+function soundOf(
+  tx: Transaction,
+  op: ModifyOp | ShowOp,
+  found: TaskDraft | OpRefusal,
+): TaskDraft | OpRefusal {
+  if (!('code' in found) || found.code !== 'task_damaged' || found.task === undefined) return found
+  return draftOfDamaged(tx, op.conv_id, found.task.obj_id) ?? found
 }
 
 function placeOf({ status, node_id }: TaskRecord): NonNullable<ActionResult['was']> {

@@ -196,6 +196,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       space.refused()
       return false
     },
+    damage: async () => (await tree.damage?.()) ?? [],
     async backup(path) {
       const began_ms = performance.now()
       tell('backup_begun', {})

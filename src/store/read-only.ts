@@ -15,6 +15,8 @@ import type { Entry, View } from './store.ts'
 export interface ReadOnlyFile extends View {
   /** Commits that are in the commit log alone. */
   readonly commits: number
+  /** As that of a store. */
+  damage(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -35,6 +37,7 @@ export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
     }
     return {
       commits: frames.length,
+      damage: tree.damage,
       get(key) {
         const value = changes.get(key)
         return value === undefined ? tree.get(key) : (value ?? undefined)

@@ -40,6 +40,7 @@ export function readingStore(
     unavailable,
     commitLogTrouble: () => undefined,
     hasRoom: () => true,
+    damage: async () => [],
     backup: async () => refuse(),
     numbers: () => ({ commits: 0, file: undefined }),
     onCommit() {},

@@ -56,6 +56,8 @@ export interface Store {
   readonly commitLogTrouble: (() => string | undefined) | undefined
   /** Whether so many are free; if not, `no_space` is told. */
   hasRoom(bytes: number): boolean
+  /** A sentence for each page of the file that is not what was written; none in memory. */
+  damage(): Promise<string[]>
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */
   backup(path: string): Promise<number>
   /** As of now, for those who watch the store; costs no system call. */

@@ -40,6 +40,9 @@ export interface Tree {
   /** How long the write of the last commit took, with its sync. */
   write_ms?(): number
   numbers?(): FileNumbers
+  /** A sentence for each page of the file that is not what was written. */
+  damage?(): Promise<string[]>
+  /** Refuses a state with such pages. */
   backup(path: string): Promise<number>
   close(): Promise<void>
 }

@@ -182,6 +182,7 @@ async function lookInside(path: string, options: DoctorOptions, io: Io): Promise
     const store = {
       view: async <T>(read: (opened: typeof view) => T): Promise<T> => read(view),
       update: () => Promise.reject(new Error('nothing is changed')),
+      damage: view.damage,
     }
     const walked = options.is_full ? await checkStore(store, new Set()) : {}
     const inside = {

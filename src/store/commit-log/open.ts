@@ -39,12 +39,12 @@ export async function openCommitLogTree(
   path: string,
   options: CommitLogOptions,
 ): Promise<Tree> {
+  const { tell = tellNobody } = options
   const stored = tree.get(manifest_key)
   const known = stored === undefined ? undefined : decodeManifest(stored)
   const began_ms = performance.now()
-  const recovered = await recoverCommitLog(path, known)
+  const recovered = await recoverCommitLog(path, known, (seq) => tell('log_mended', { seq }))
   const manifest = known ?? { id: options.id, seq: 0, is_open: false }
-  const { tell = tellNobody } = options
   const unsupported = new Set<string>()
   const commit_log_options = {
     ...options,

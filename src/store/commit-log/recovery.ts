@@ -3,11 +3,11 @@
  * touches the file. Nothing is changed here, so a refused file stays as it is.
  *
  * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
- * sequence number. An invalid frame at its end was never acknowledged. If a valid frame follows an
- * invalid one, an acknowledged commit is lost and the file is refused; so is a commit log of
- * another file or of another state of this one, and a data file without the commit log that its
- * manifest requires. If the manifest requires no commit log, segments with empty frames only are
- * left by an interrupted open.
+ * sequence number. A frame of it with one flipped bit is put right in memory; any other invalid one
+ * at its end was never acknowledged. If a valid frame follows an invalid one, an acknowledged commit
+ * is lost and the file is refused; so is a commit log of another file or of another state of this
+ * one, and a data file without the commit log that its manifest requires. If the manifest requires
+ * no commit log, segments with empty frames only are left by an interrupted open.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
@@ -15,6 +15,7 @@ import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, syncFolder } from '../file-system.ts'
 import { type Frame, framesIn } from './frame.ts'
 import type { Manifest } from './manifest.ts'
+import { mendedFrame } from './mended-frame.ts'
 import { block_bytes } from './segment-file.ts'
 
 const zeros = Buffer.alloc(block_bytes)
@@ -37,12 +38,13 @@ export function segmentPaths(path: string): readonly [string, string] {
 export async function recoverCommitLog(
   path: string,
   manifest: Manifest | undefined,
+  onMended: (seq: number) => void = () => {},
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
   const paths = segmentPaths(path)
   const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
   if (manifest?.is_open === true) {
     if (first === undefined || second === undefined) throw missing(path)
-    const frames = unmergedFrames(path, [first, second], manifest)
+    const frames = unmergedFrames(path, [first, second], manifest, onMended)
     return [segmentWith(path, first, frames), segmentWith(path, second, frames)]
   }
   for (const segment of [first, second]) {
@@ -54,13 +56,26 @@ export async function recoverCommitLog(
 }
 
 /** The frames that are not in LMDB yet, in order. */
-function unmergedFrames(path: string, segments: readonly Buffer[], { id, seq }: Manifest): Frame[] {
+function unmergedFrames(
+  path: string,
+  segments: readonly Buffer[],
+  { id, seq }: Manifest,
+  onMended: (seq: number) => void,
+): Frame[] {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
   for (const frame of segments.flatMap((segment) => [...framesIn(segment)])) {
     if (!frame.id.equals(id)) throw foreign(path)
     by_seq.set(frame.seq, frame)
     last_seq = Math.max(last_seq, frame.seq)
+  }
+  for (let next = seq + 1; ; next++) {
+    if (by_seq.has(next)) continue
+    const mended = mendedNext(segments, by_seq.get(next - 1), id, next)
+    if (mended === undefined) break
+    by_seq.set(next, mended)
+    last_seq = Math.max(last_seq, next)
+    onMended(next)
   }
   // A commit log starts with a frame that was written before the manifest required the commit log.
   if (by_seq.size === 0 || last_seq < seq) throw foreign(path)
@@ -71,6 +86,24 @@ function unmergedFrames(path: string, segments: readonly Buffer[], { id, seq }: 
     frames.push(frame)
   }
   return frames
+}
+
+/** The frame that must or may follow `before`, if one bit of it was flipped. */
+function mendedNext(
+  segments: readonly Buffer[],
+  before: Frame | undefined,
+  id: Buffer,
+  seq: number,
+): Frame | undefined {
+  const places = segments.map((segment) => ({ segment, at: 0 }))
+  if (before !== undefined) {
+    places.unshift({ segment: before.segment, at: before.at + before.bytes.length })
+  }
+  for (const { segment, at } of places) {
+    const mended = mendedFrame(segment, at, id, seq)
+    if (mended !== undefined) return mended
+  }
+  return undefined
 }
 
 /** Checks that the frames are contiguous and that the last block was never written. */

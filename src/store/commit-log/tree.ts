@@ -274,6 +274,24 @@ export function commitLogTree(
     unwatch = watch()
   }
 
+  /** Runs `work` while no checkpoint does, whatever LMDB has. */
+  async function betweenCheckpoints<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      await checkpointer.running()
+      const begun = await inTurn(async () =>
+        checkpointer.running() === undefined ? { work: held(work()) } : {},
+      )
+      if (begun.work !== undefined) return await begun.work
+    }
+  }
+
+  /** No checkpoint begins until it settles. */
+  function held<T>(begun: Promise<T>): Promise<T> {
+    const settled = (): void => {}
+    void checkpointer.hold(begun.then(settled, settled))
+    return begun
+  }
+
   async function atRest<T>(work: () => Promise<T>): Promise<T> {
     backups_waiting++
     try {
@@ -305,9 +323,7 @@ export function commitLogTree(
       if ((commit_log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
       return work()
     })
-    const settled = (): void => {}
-    void checkpointer.hold(begun.then(settled, settled))
-    return { work: begun }
+    return { work: held(begun) }
   }
 
   async function drain(): Promise<void> {
@@ -375,6 +391,10 @@ export function commitLogTree(
       ...tree.usage(),
       free_bytes,
     }),
+    async damage() {
+      if (closing !== undefined) throw shut()
+      return betweenCheckpoints(() => tree.damage())
+    },
     async backup(target) {
       if (closing !== undefined) throw shut()
       return atRest(() => tree.backup(target))

@@ -16,6 +16,8 @@ export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close
   /** Free bytes of the disk. */
   freeBytes(): number
   usage(): FileUsage
+  /** A sentence for each damaged page; no commit may happen meanwhile. */
+  damage(): Promise<string[]>
 }
 
 /** As of the last commit or `refresh`. */

@@ -18,6 +18,7 @@ import { fileFault, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
 import type { LmdbTree } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
+import { firstDamage } from './page-sums.ts'
 import { type LmdbTreeOptions, lmdbTree } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
@@ -39,6 +40,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   await prepareLockFile(lock_path).catch((error) => {
     throw fileFault(lock_path, error)
   })
+  if (!is_new) checkPages(path)
   if (!is_new && options.probe === true) await probe(path)
   const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
   let db = await openDatabase(path, { maxReaders })
@@ -62,6 +64,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
  */
 export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
   if (!(await hasMagic(path))) throw notOurs(path)
+  checkPages(path)
   const lock_path = `${path}-lock`
   const has_lock_file = existsSync(lock_path)
   const dispose = async (): Promise<void> => {
@@ -85,6 +88,14 @@ export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
 
 function notOurs(path: string): Fault {
   return fault('not_a_database', `${path} is no conveyor database; name another file`)
+}
+
+/** Before LMDB trusts a byte of it. Of a larger file `check` and `backup` compare the pages. */
+function checkPages(path: string): void {
+  const damaged = firstDamage(path)
+  if (damaged === undefined) return
+  if (damaged.is_missing) throw endsTooEarly(path)
+  throw fault('not_a_database', `${path}: ${damaged.says}; run \`npx conveyor restore BACKUP\``)
 }
 
 function endsTooEarly(path: string): Fault {

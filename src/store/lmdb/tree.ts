@@ -11,6 +11,7 @@ import { statfsSync, statSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import type { Key } from '../../codec/keys.ts'
+import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { isFull } from '../file-system.ts'
 import type { Entry } from '../store.ts'
@@ -18,28 +19,35 @@ import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
 import { type LmdbDatabase, newWriter, openDatabase, statsOf } from './database.ts'
 import type { FileUsage, LmdbTree } from './lmdb-tree.ts'
+import { damagedPages, newPageSums, quick_bytes_max } from './page-sums.ts'
 
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
   readonly readers_max?: number
   /** Keys that belong to this file alone: a backup leaves them out. */
   readonly not_copied?: readonly Key[]
+  /** A larger file gets its first sums of pages elsewhere; that takes time. */
+  readonly sums_bytes_max?: number
 }
+
+/** Of a file with more damaged pages, no more are told. */
+const damage_max = 100
 
 /** A disk with less than this is full. */
 const full_disk_bytes = 4 * 1024 * 1024
 
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
 export async function attachLmdbTree(path: string): Promise<LmdbTree> {
-  return lmdbTree(await openDatabase(path), path)
+  return lmdbTree(await openDatabase(path), path, { sums_bytes_max: Number.POSITIVE_INFINITY })
 }
 
 export function lmdbTree(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [] }: LmdbTreeOptions = {},
+  { not_copied = [], sums_bytes_max = quick_bytes_max }: LmdbTreeOptions = {},
 ): LmdbTree {
   const writer = newWriter(db)
+  const sums = newPageSums(path)
   const copies = new Set<Promise<unknown>>()
   let usage = usageOf(db, path)
   let broken: unknown
@@ -69,6 +77,23 @@ export function lmdbTree(
   function isShortWrite(error: unknown): boolean {
     const is_io = (error as { code?: unknown } | null)?.code === system.errno.EIO
     return is_io && freeBytes() < full_disk_bytes
+  }
+
+  async function damage(count_max: number): Promise<string[]> {
+    const found: string[] = []
+    for (const damaged of damagedPages(path)) {
+      if (damaged === undefined) await nextTurn()
+      else found.push(damaged.says)
+      if (found.length === count_max) break
+    }
+    return found
+  }
+
+  /** A copy gets sums of its own, with which damaged pages would pass for sound ones. */
+  async function copySound(target: string): Promise<number> {
+    const [says] = await damage(1)
+    if (says === undefined) return copyDatabase(db, target, not_copied)
+    throw fault('not_possible', `${path}: ${says}; a copy would hide it`)
   }
 
   async function drain(): Promise<void> {
@@ -106,6 +131,7 @@ export function lmdbTree(
       } finally {
         writer.release()
       }
+      sums.update(sums_bytes_max)
       usage = usageOf(db, path)
     },
     refresh() {
@@ -114,9 +140,10 @@ export function lmdbTree(
     },
     freeBytes,
     usage: () => usage,
+    damage: () => damage(damage_max),
     backup: async (target) => {
       checkOpen()
-      const copy = copyDatabase(db, target, not_copied)
+      const copy = copySound(target)
       copies.add(copy)
       return copy.finally(() => copies.delete(copy))
     },

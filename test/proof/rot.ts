@@ -1,0 +1,148 @@
+/**
+ * `npm run proof:rot`: one bit of the data file or of the commit log flips while nobody has it open.
+ * Whoever opens it afterwards is refused with a sentence, or reads what was written; a task whose
+ * record is damaged is refused by each read, named by `check`, and can be canceled.
+ *
+ * Each try runs in a child process (support/rot-child), because LMDB ends a process over bytes that
+ * it trusts. A child that ends early, or says nothing for long, is a failure.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { RotLine, RotPlace } from '../support/rot-child.ts'
+import { makeImages } from '../support/rot-image.ts'
+import { buildChild, type Edit } from '../support/store-child.ts'
+import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
+
+/** In memory, where there is such a folder: a disk has no part in it. */
+const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+/** A try takes a fraction of a second; a child that is silent for so long hangs. */
+const silent_ms_max = 60_000
+const failures_max = 20
+
+const without_sums: readonly Edit[] = [
+  { file: 'store/lmdb/page-sums.ts', from: 'if (known === undefined) return', to: 'return' },
+]
+const without_task_sums: readonly Edit[] = [
+  {
+    file: 'codec/task-bytes.ts',
+    from: 'bytes.readUInt32BE(4) !== checksum(bytes)',
+    to: 'checksum(bytes) < 0',
+  },
+]
+const without_mending: readonly Edit[] = [
+  { file: 'store/commit-log/mended-frame.ts', from: 'if (bit === undefined)', to: 'if (true)' },
+]
+
+interface How {
+  readonly edits?: readonly Edit[]
+  readonly where?: RotPlace
+}
+
+async function run(
+  { n, seed, tell }: Given,
+  { edits = [], where = 'anywhere' }: How,
+): Promise<Outcome> {
+  const child = await buildChild('rot-child.ts', edits)
+  const images = mkdtempSync(join(place, 'conveyor-rot-'))
+  const counts = { refused: 0, named: 0, mended: 0, same: 0, crashes: 0 }
+  const failures: Failure[] = []
+  let tried = 0
+  const told = Math.max(1, Math.floor(n / 10))
+
+  function count({ seed, outcome, says }: RotLine): void {
+    if (outcome === 'wrong') failures.push({ seed, says })
+    else if (outcome !== 'begin') counts[outcome]++
+    if (++tried % told === 0 && tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+  }
+
+  /** Goes on with a new process after the seed over which one has ended. */
+  async function work(from: number, until: number, folder: string): Promise<void> {
+    for (let next = from; next < until && failures.length < failures_max; ) {
+      const args = [child.script, images, folder, where, String(next), String(until - next)]
+      const ended = await oneChild(spawn(process.execPath, args), count)
+      if (ended.under_way === undefined) return
+      counts.crashes++
+      count({
+        seed: ended.under_way,
+        outcome: 'wrong',
+        says: `the process has ended: ${ended.how}`,
+      })
+      next = ended.under_way + 1
+    }
+  }
+
+  try {
+    await makeImages(images)
+    const hands = Math.min(availableParallelism(), Math.ceil(n / 20))
+    const shares = Array.from({ length: hands + 1 }, (_, at) => seed + Math.floor((at * n) / hands))
+    const folders = Array.from({ length: hands }, () => mkdtempSync(join(images, 'work-')))
+    await Promise.all(
+      folders.map((folder, at) => work(shares[at] as number, shares[at + 1] as number, folder)),
+    )
+  } finally {
+    rmSync(images, { recursive: true, force: true })
+    await child.remove()
+  }
+  return { tried, faults: tried, failures, figures: counts }
+}
+
+/** The seed under way when the process ended, and how it ended; none if it was done. */
+async function oneChild(
+  child: ChildProcess,
+  count: (line: RotLine) => void,
+): Promise<{ readonly under_way?: number; readonly how: string }> {
+  let under_way: number | undefined
+  let is_done = false
+  let said = ''
+  const watch = setTimeout(() => child.kill('SIGKILL'), silent_ms_max)
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-2_000)
+  })
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
+  const ended = new Promise<string>((resolve) => {
+    child.once('close', (code, signal) => {
+      is_done = code === 0
+      resolve(`${signal ?? code} ${said}`)
+    })
+  })
+  for await (const text of lines) {
+    const line = JSON.parse(text) as RotLine
+    watch.refresh()
+    under_way = line.outcome === 'begin' ? line.seed : undefined
+    if (under_way === undefined) count(line)
+  }
+  const how = await ended
+  clearTimeout(watch)
+  if (!is_done && under_way === undefined) throw new Error(`a child could not begin: ${how}`)
+  return { how, ...(under_way === undefined ? {} : { under_way }) }
+}
+
+const control = (says: string, how: How): Experiment => ({
+  says,
+  quick: 12,
+  long: 100,
+  run: (given) => run(given, how),
+})
+
+export const proof: Proof = {
+  name: 'rot',
+  says: 'after a flipped bit in the data file or the log, nothing wrong is read as ok',
+  unit: 'flips',
+  quick: 40,
+  long: 10_000,
+  run: (given) => run(given, {}),
+  controls: [
+    control('pages are not compared with their sums', {
+      edits: without_sums,
+      where: 'page_heads',
+    }),
+    control('records of tasks are not compared with theirs', { edits: without_task_sums }),
+    control('the end of the log is not looked at twice', {
+      edits: without_mending,
+      where: 'last_frame',
+    }),
+  ],
+}
