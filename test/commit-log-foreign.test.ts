@@ -201,7 +201,11 @@ describe('close', () => {
       const from = lastOf(stateOf(tree))
       for (let n = from + 1; n <= from + 40; n++) await tree.commit(groupOf(n))
       await tree.close()
-      assert.deepEqual((await readdir(alone)).sort(), ['tasks.lmdb', 'tasks.lmdb-lock'])
+      assert.deepEqual((await readdir(alone)).sort(), [
+        'tasks.lmdb',
+        'tasks.lmdb-lock',
+        'tasks.lmdb-sums',
+      ])
       const below = await openTree(path)
       assertState(stateOf(below), from + 40)
       await below.close()

@@ -148,10 +148,12 @@ function* damages({
 
 function flip(at: number, bit: number): [string, (file: Buffer) => Buffer] {
   return [
-    `bit ${bit} turned`,
+    `bit ${bit} and its neighbour turned`,
     (file) => {
       const place = at + (bit >> 3)
-      file.writeUInt8(file.readUInt8(place) ^ (1 << (bit & 7)), place)
+      // One alone would be put right.
+      const turned = (1 << (bit & 7)) | (1 << ((bit + 1) & 7))
+      file.writeUInt8(file.readUInt8(place) ^ turned, place)
       return file
     },
   ]

@@ -1,6 +1,6 @@
 /**
  * A live task whose record is damaged, as far as its keys still tell of it: enough to cancel it, so
- * that its ref, its timer and its place in a node are free again. Its data and its history are lost.
+ * that its ref, its timer and its place in a node are free. Its data and its history are lost.
  *
  * The keys that name a task begin with other things than its id, so each list is read through. A
  * task that called this one waits for an answer that does not come; `check` names it.

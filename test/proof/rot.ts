@@ -7,17 +7,16 @@
  * it trusts. A child that ends early, or says nothing for long, is a failure.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { RotLine, RotPlace } from '../support/rot-child.ts'
 import { makeImages } from '../support/rot-image.ts'
 import { buildChild, type Edit } from '../support/store-child.ts'
+import { quickFolder } from '../support/store-folder.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
 
-/** In memory, where there is such a folder: a disk has no part in it. */
-const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 /** A try takes a fraction of a second; a child that is silent for so long hangs. */
 const silent_ms_max = 60_000
 const failures_max = 20
@@ -46,15 +45,17 @@ async function run(
   { edits = [], where = 'anywhere' }: How,
 ): Promise<Outcome> {
   const child = await buildChild('rot-child.ts', edits)
-  const images = mkdtempSync(join(place, 'conveyor-rot-'))
+  const images = await quickFolder('conveyor-rot-')
   const counts = { refused: 0, named: 0, mended: 0, same: 0, crashes: 0 }
   const failures: Failure[] = []
   let tried = 0
   const told = Math.max(1, Math.floor(n / 10))
 
   function count({ seed, outcome, says }: RotLine): void {
-    if (outcome === 'wrong') failures.push({ seed, says })
-    else if (outcome !== 'begin') counts[outcome]++
+    if (outcome === 'wrong') {
+      failures.push({ seed, says })
+      tell(`seed ${seed}: ${says}`)
+    } else if (outcome !== 'begin') counts[outcome]++
     if (++tried % told === 0 && tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
   }
 
@@ -122,14 +123,14 @@ async function oneChild(
 
 const control = (says: string, how: How): Experiment => ({
   says,
-  quick: 12,
+  quick: 8,
   long: 100,
   run: (given) => run(given, how),
 })
 
 export const proof: Proof = {
   name: 'rot',
-  says: 'after a flipped bit in the data file or the log, nothing wrong is read as ok',
+  says: 'after a flipped bit in the data file or the commit log, nothing wrong is read as ok',
   unit: 'flips',
   quick: 40,
   long: 10_000,
@@ -140,7 +141,7 @@ export const proof: Proof = {
       where: 'page_heads',
     }),
     control('records of tasks are not compared with theirs', { edits: without_task_sums }),
-    control('the end of the log is not looked at twice', {
+    control('the end of the commit log is not looked at twice', {
       edits: without_mending,
       where: 'last_frame',
     }),

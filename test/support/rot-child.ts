@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { Engine } from '../../src/engine/api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
+import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'
 import { image_ends, image_kinds, image_name, othersOf, type Seen, shownOf } from './rot-image.ts'
 
 /**
@@ -21,7 +22,7 @@ export interface RotLine {
   readonly says: string
 }
 
-/** Anywhere, in the first bytes of a page of the data file, or in the last frame of the log. */
+/** Anywhere, in the head of a page with entries, or in the last frame of the commit log. */
 export type RotPlace = 'anywhere' | 'page_heads' | 'last_frame'
 
 const [images = '', folder = '', where = 'anywhere', from_seed = '0', count = '0'] =
@@ -64,18 +65,19 @@ interface Flip {
   readonly bit: number
 }
 
-const page_bytes = 4096
-const page_head_bytes = 48
+/** Of a page: its kind, its bounds and the places of its first nodes. */
+const [heads_from, heads_to] = [18, 48]
 
-/** Most of them in the data file; in the log, where something was written. */
+/** Most of them in the data file; in the commit log, where something was written. */
 function flipOf(seed: number): Flip {
   const fraction = fractionsOf(seed)
   const below = (count: number): number => Math.floor(fraction() * count)
   const [closed, killed] = loaded as [Image, Image]
   const bit = 1 << below(8)
   if (where === 'page_heads') {
-    const pages = (closed.files.get('') as Buffer).length / page_bytes
-    return { image: closed, end: '', at: page_bytes * below(pages) + below(page_head_bytes), bit }
+    const pages = pagesInUse(closed.files.get('') as Buffer)
+    const at = (pages[below(pages.length)] as number) + heads_from + below(heads_to - heads_from)
+    return { image: closed, end: '', at, bit }
   }
   if (where === 'last_frame') return inLastFrame(killed, below, bit)
   const image = fraction() < 0.4 ? closed : killed
@@ -84,6 +86,16 @@ function flipOf(seed: number): Flip {
   const end = is_log ? (fraction() < 0.5 ? '-log-0' : '-log-1') : ''
   const bytes = image.files.get(end) as Buffer
   return { image, end, at: below(is_log ? usedBytes(bytes) : bytes.length), bit }
+}
+
+/** Where the pages of entries begin. */
+function pagesInUse(file: Buffer): number[] {
+  const [, meta] = readMetas(file) as readonly [Meta, Meta]
+  const { page_bytes } = meta
+  const read: ReadPages = (page, count) =>
+    Buffer.from(file.subarray(page * page_bytes, (page + count) * page_bytes))
+  const found = changedPages(read, { ...meta, roots: [undefined, meta.roots[1]] }, -1, new Set())
+  return [...found].map(({ page }) => page * page_bytes)
 }
 
 function inLastFrame(image: Image, below: (count: number) => number, bit: number): Flip {

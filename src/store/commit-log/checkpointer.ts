@@ -23,8 +23,8 @@ export interface Checkpointer {
    * nothing if a checkpoint runs or was just postponed, or there are no changes.
    */
   begin(): void
-  /** Prevents checkpoints until this settles; none may run. */
-  hold(until: Promise<void>): Promise<void>
+  /** Prevents checkpoints until this settles, as which it does; none may run. */
+  holdWhile<T>(work: Promise<T>): Promise<T>
   /** Checkpoints all changes and ends the thread; false if some are left. */
   finish(): Promise<boolean>
   /** Ends the thread; what is not checkpointed stays in the commit log. */
@@ -133,7 +133,11 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   return {
     running: () => running,
     begin: () => void begin(inThread),
-    hold,
+    holdWhile(work) {
+      const settled = (): void => {}
+      void hold(work.then(settled, settled))
+      return work
+    },
     async finish() {
       await running
       postponed_until_ms = 0

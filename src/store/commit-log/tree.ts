@@ -274,31 +274,18 @@ export function commitLogTree(
     unwatch = watch()
   }
 
-  /** Runs `work` while no checkpoint does, whatever LMDB has. */
-  async function betweenCheckpoints<T>(work: () => Promise<T>): Promise<T> {
-    for (;;) {
-      await checkpointer.running()
-      const begun = await inTurn(async () =>
-        checkpointer.running() === undefined ? { work: held(work()) } : {},
-      )
-      if (begun.work !== undefined) return await begun.work
-    }
-  }
-
-  /** No checkpoint begins until it settles. */
-  function held<T>(begun: Promise<T>): Promise<T> {
-    const settled = (): void => {}
-    void checkpointer.hold(begun.then(settled, settled))
-    return begun
-  }
-
-  async function atRest<T>(work: () => Promise<T>): Promise<T> {
+  /** What is not merged stays in the commit log meanwhile, where `merges` is false. */
+  async function atRest<T>(work: () => Promise<T>, merges = true): Promise<T> {
     backups_waiting++
     try {
       for (;;) {
         await checkpointer.running()
         const begun = await inTurn(async () =>
-          checkpointer.running() === undefined ? beginRest(work) : {},
+          checkpointer.running() !== undefined
+            ? {}
+            : merges
+              ? beginRest(work)
+              : { work: checkpointer.holdWhile(work()) },
         )
         if (begun.work !== undefined) return await begun.work
       }
@@ -323,7 +310,7 @@ export function commitLogTree(
       if ((commit_log?.frozen().bytes() ?? 0) > 0) throw fault('no_space')
       return work()
     })
-    return { work: held(begun) }
+    return { work: checkpointer.holdWhile(begun) }
   }
 
   async function drain(): Promise<void> {
@@ -391,10 +378,7 @@ export function commitLogTree(
       ...tree.usage(),
       free_bytes,
     }),
-    async damage() {
-      if (closing !== undefined) throw shut()
-      return betweenCheckpoints(() => tree.damage())
-    },
+    damage: async () => (closing === undefined ? atRest(() => tree.damage(), false) : []),
     async backup(target) {
       if (closing !== undefined) throw shut()
       return atRest(() => tree.backup(target))

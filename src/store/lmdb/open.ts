@@ -23,7 +23,8 @@ import { type LmdbTreeOptions, lmdbTree } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
   /**
-   * Whether a process of its own opens an existing file first: LMDB may kill it; false by default.
+   * Whether a process of its own opens and reads an existing file first, because LMDB may kill it;
+   * false by default.
    */
   readonly probe?: boolean | undefined
 }
@@ -48,12 +49,13 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
     // The file survives a power cut: its first pages, and its name in the folder.
     await syncPath(path)
     await syncFolder(path)
-  } else if (await endsEarly(db, path)) {
-    await db.close()
-    if (!(await canRead(path))) {
-      throw endsTooEarly(path)
+  } else {
+    const is_short = await endsEarly(db, path)
+    if (is_short || options.probe === true) {
+      await db.close()
+      if (!(await canRead(path))) throw is_short ? endsTooEarly(path) : cannotBeRead(path)
+      db = await openDatabase(path, { maxReaders })
     }
-    db = await openDatabase(path, { maxReaders })
   }
   return lmdbTree(db, path, options)
 }
@@ -96,6 +98,10 @@ function checkPages(path: string): void {
   if (damaged === undefined) return
   if (damaged.is_missing) throw endsTooEarly(path)
   throw fault('not_a_database', `${path}: ${damaged.says}; run \`npx conveyor restore BACKUP\``)
+}
+
+function cannotBeRead(path: string): Fault {
+  return fault('not_a_database', `${path} is damaged: reading it ends the process; take another`)
 }
 
 function endsTooEarly(path: string): Fault {

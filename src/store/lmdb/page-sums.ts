@@ -136,8 +136,8 @@ export interface DamagedPage {
 }
 
 /**
- * Compares the pages in use with their sums: each damaged one, and `undefined` now and then, where a
- * caller may make a pause. No commit may happen meanwhile. Nothing where there are no sums that
+ * Compares the pages in use with their sums: each damaged one, and `undefined` now and then, where
+ * a caller may pause. No commit may happen meanwhile. Nothing where there are no sums that
  * count.
  */
 export function* damagedPages(path: string): Generator<DamagedPage | undefined> {

@@ -1,0 +1,135 @@
+/**
+ * Flipped bits, row by row, where test/proof/rot.ts flips any: what is named, what is put right, and
+ * which sums of pages do not count.
+ */
+import assert from 'node:assert/strict'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { keyText } from '../src/codec/key-text.ts'
+import { atNodeKey, type Key, taskKey } from '../src/codec/keys.ts'
+import type { Engine } from '../src/engine/api.ts'
+import { openEngine } from '../src/index.ts'
+import { encodeChange, encodedBytes } from '../src/store/change-encoding.ts'
+import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
+import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
+import { callback_process } from './support/cli-process.ts'
+import { quickPaths } from './support/store-folder.ts'
+
+const newPath = quickPaths('conveyor-rot-test-')
+const conv_id = 1234
+
+/** A closed file with one task, whose data is `text`. */
+async function filled(): Promise<{ readonly path: string; readonly obj_id: string }> {
+  const path = newPath()
+  const engine = await openEngine(path)
+  await engine.putProcess(callback_process)
+  const { obj_id = '' } = await engine.create({ conv_id, ref: 'one', data: { text: 'some text' } })
+  await engine.close()
+  return { path, obj_id }
+}
+
+/** Flips a bit of the byte after the last place in the file where these bytes are. */
+function flipAfter(path: string, bytes: string, more = 0): void {
+  const file = readFileSync(path)
+  const at = file.lastIndexOf(bytes, undefined, 'latin1') + bytes.length + more
+  file[at] = (file[at] as number) ^ 4
+  writeFileSync(path, file)
+}
+
+async function breachesOf(engine: Engine): Promise<readonly string[]> {
+  return (await engine.check()).breaches
+}
+
+it('a task whose record is damaged is named, and can be canceled', async () => {
+  const { path, obj_id } = await filled()
+  flipAfter(path, '"text":"so')
+  await using engine = await openEngine(path)
+  await assert.rejects(engine.task({ conv_id, ref: 'one' }), { code: 'task_damaged' })
+  assert.deepEqual(await breachesOf(engine), [`task ${obj_id} is damaged`])
+  const { proc, was } = await engine.tasks.cancel({ conv_id, ref: 'one' })
+  assert.deepEqual([proc, was], ['ok', { status: 'delayed', node_id: 'wait' }])
+  assert.deepEqual(await breachesOf(engine), [])
+  assert.equal((await engine.create({ conv_id, ref: 'one', data: {} })).proc, 'ok')
+})
+
+it('a file with a damaged key is refused, and the sentence names the keys', async () => {
+  const { path, obj_id } = await filled()
+  flipAfter(path, atNodeKey('1234', 'wait', obj_id), -1)
+  await assert.rejects(openEngine(path), {
+    code: 'not_a_database',
+    message: /page \d+ is damaged: in it .*; run `npx conveyor restore BACKUP`$/,
+  })
+})
+
+it('a page that is damaged while the file is open is named by check, and not copied', async () => {
+  const { path, obj_id } = await filled()
+  await using engine = await openEngine(path)
+  flipAfter(path, atNodeKey('1234', 'wait', obj_id), -1)
+  assert.match((await breachesOf(engine)).join(), /page \d+ is damaged/)
+  await assert.rejects(engine.backup(newPath()), { code: 'not_possible', message: /is damaged/ })
+  flipAfter(path, 'x')
+  rmSync(path)
+})
+
+describe('sums that do not count', () => {
+  const rows: readonly (readonly [string, (path: string, backup: string) => void])[] = [
+    [
+      'of the file that a backup has taken the place of',
+      (path, backup) => copyFileSync(backup, path),
+    ],
+    ['that are missing', (path) => rmSync(`${path}-sums`)],
+    ['that are damaged', (path) => flipAfter(`${path}-sums`, 'CVPS', 600)],
+    ['that are cut short', (path) => writeFileSync(`${path}-sums`, 'CVPS')],
+  ]
+  for (const [what, change] of rows) {
+    it(what, async () => {
+      const { path } = await filled()
+      const backup = newPath()
+      const engine = await openEngine(path)
+      await engine.backup(backup)
+      await engine.close()
+      change(path, backup)
+      const again = await openEngine(path)
+      assert.deepEqual(await breachesOf(again), [])
+      await again.close()
+      // They are made anew.
+      flipAfter(path, 'format', 0)
+      await assert.rejects(openEngine(path), { code: 'not_a_database' })
+    })
+  }
+})
+
+it('any one bit of a frame is put right', () => {
+  const id = Buffer.from('0123456789abcdef', 'hex')
+  const [at, seq] = [64, 77]
+  const segment = Buffer.alloc(4096)
+  let change_bytes = 0
+  for (const [key, value] of [
+    ['a', Buffer.alloc(300, 7)],
+    ['bcd', null],
+  ] as const) {
+    encodeChange(segment, at + 32 + change_bytes, key, value)
+    change_bytes += encodedBytes(key, value)
+  }
+  sealFrame(segment, at, { id, seq, count: 2, change_bytes })
+  const good = Buffer.from(segment)
+  for (let bit = 0; bit < 8 * frameBytes(change_bytes); bit++) {
+    const byte = at + (bit >> 3)
+    segment[byte] = (segment[byte] as number) ^ (1 << (bit & 7))
+    assert.equal(mendedFrame(segment, at, id, seq)?.seq, seq, `bit ${bit}`)
+    assert.ok(segment.equals(good), `bit ${bit}`)
+  }
+  segment.fill(0, at + 200, at + 210)
+  assert.equal(mendedFrame(segment, at, id, seq), undefined, 'a torn one')
+})
+
+it('keys as operators read them', () => {
+  const obj_id = '5cf67011094bab1b9a00a31d'
+  const rows: readonly (readonly [Key, string])[] = [
+    [taskKey(obj_id), `task ${obj_id}`],
+    [atNodeKey('1234', 'wait', obj_id), `at_node ${obj_id}`],
+    ['\x09\x31\x00order-1', 'ref "order-1" of 1'],
+    ['\xfe\x00\x01broken', 'key broken'],
+  ]
+  for (const [key, expected] of rows) assert.equal(keyText(key), expected)
+})
