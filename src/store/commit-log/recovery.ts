@@ -3,11 +3,11 @@
  * touches the file. Nothing is changed here, so a refused file stays as it is.
  *
  * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
- * sequence number. A frame of it with one flipped bit is put right in memory; any other invalid one
- * at its end was never acknowledged. If a valid frame follows an invalid one, an acknowledged
- * commit is lost and the file is refused; so is a commit log of another file or of another state of
- * this one, and a data file without the commit log that its manifest requires. If the manifest requires
- * no commit log, segments with empty frames only are left by an interrupted open.
+ * sequence number. A frame of it with one flipped bit is put right in memory; any other invalid
+ * one at its end was never acknowledged. If a valid frame follows an invalid one, an acknowledged
+ * commit is lost and the file is refused; so is a commit log of another file or of another state
+ * of this one, and a data file without the commit log that its manifest requires. If the manifest
+ * requires no commit log, segments with empty frames only are left by an interrupted open.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'

@@ -5,8 +5,8 @@
  * A page begins with its number (8), the transaction that wrote it (8), a pad (2), its kind (2);
  * then, in a tree, where its free space begins and ends (2 each, from the end of this head), or,
  * for a large value, its number of pages (4). The places of its nodes follow. A node has the size
- * of its value or the page below (6, with flags), the size of its key (2), the key, and the value or
- * a reference to its pages. Integers are little-endian.
+ * of its value or the page below (6, with flags), the size of its key (2), the key, and the value
+ * or a reference to its pages. Integers are little-endian.
  *
  * A transaction copies each page that it changes, with all pages above. So below a page that was
  * written by an earlier transaction nothing is newer, and `changedPages` need not look there.
