@@ -188,7 +188,11 @@ function stateOf(
   { metas: [known_older, known] }: Sums,
   [older, newest]: readonly [KnownMeta, KnownMeta],
 ): 'known' | 'damaged' | 'other' {
-  // What a failed commit left in the older one does not matter.
+  // LMDB looks at what they have in common before it knows which is the newer one.
+  const have_format =
+    formatOf(older).equals(formatOf(known)) && formatOf(newest).equals(formatOf(known))
+  if ((isSame(newest, known) || isSame(older, known)) && !have_format) return 'damaged'
+  // What else a failed commit left in the older one does not matter.
   if (isSame(newest, known)) return 'known'
   // It must be of a later commit, not the one before with a number that it never had.
   if (isSame(older, known)) return newest.rest.equals(known_older.rest) ? 'damaged' : 'known'
@@ -201,6 +205,11 @@ function stateOf(
 
 const isSame = (one: KnownMeta, other: KnownMeta): boolean =>
   one.txn === other.txn && one.rest.equals(other.rest)
+
+/** The heads and the marks of the format, and the size and the kind of pages. */
+function formatOf({ rest }: KnownMeta): Buffer {
+  return Buffer.concat([rest.subarray(8, 40), rest.subarray(48, 54)])
+}
 
 function differentBits(one: Buffer, other: Buffer): number {
   let bits = 0
