@@ -96,6 +96,7 @@ async function oneChild(
   count: (line: RotLine) => void,
 ): Promise<{ readonly under_way?: number; readonly how: string }> {
   let under_way: number | undefined
+  let place = ''
   let is_done = false
   let said = ''
   const watch = setTimeout(() => child.kill('SIGKILL'), silent_ms_max)
@@ -106,13 +107,14 @@ async function oneChild(
   const ended = new Promise<string>((resolve) => {
     child.once('close', (code, signal) => {
       is_done = code === 0
-      resolve(`${signal ?? code} ${said}`)
+      resolve(`${signal ?? code} ${place} ${said}`)
     })
   })
   for await (const text of lines) {
     const line = JSON.parse(text) as RotLine
     watch.refresh()
     under_way = line.outcome === 'begin' ? line.seed : undefined
+    place = line.says
     if (under_way === undefined) count(line)
   }
   const how = await ended

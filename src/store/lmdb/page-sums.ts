@@ -152,9 +152,9 @@ export function* damagedPages(path: string): Generator<DamagedPage | undefined> 
     let pages = 0
     for (const found_page of changedPages(readerOf(file, known), found[1], -1, summed)) {
       const { page, txn, fixed, is_missing } = found_page
-      // What a later commit wrote has no sum yet.
-      const is_known = txn <= known.metas[1].txn || fixed === undefined
-      if (is_known && (fixed === undefined || known.sums[page] !== sumOf(fixed))) {
+      // What a later commit wrote has no sum yet; one that has not been wrote nothing.
+      const is_later = txn > known.metas[1].txn && txn <= found[1].txn && fixed !== undefined
+      if (!is_later && (fixed === undefined || known.sums[page] !== sumOf(fixed))) {
         yield { page, is_missing, says: `page ${page} is damaged: ${keysText(found_page)}` }
       }
       if (++pages % 256 === 0) yield undefined
