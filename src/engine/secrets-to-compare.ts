@@ -21,14 +21,17 @@ export interface SecretsToCompare {
   readonly until_ms: number
 }
 
-/** Neither is an id. The key is a text of its own, or finding it would be faster than an id. */
-const [nobody, absent] = ['00000', '00001'] as const
-const nobody_key = Buffer.from(nobody).toString('latin1')
+// None of these is an id. There are ten of each because where an entry stands in a map has an effect
+// on time, too. The keys are texts of their own, or finding one would be faster than finding an id.
+const nobodies = Array.from({ length: 10 }, (_, n) => `0000${n}`)
+const absents = Array.from({ length: 10 }, (_, n) => `0001${n}`)
+const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))
 
 /** Finds one owner and misses one, whether the owner is known or not. */
 export function secretsIn(lists: SecretLists, owner: string): readonly string[] {
   const found = lists.get(owner)
-  const other = lists.get(found === undefined ? nobody : absent)
+  const digit = owner.charCodeAt(owner.length - 1) % 10
+  const other = lists.get((found === undefined ? nobodies : absents)[digit] as string)
   return (found ?? other) as readonly string[]
 }
 
@@ -45,7 +48,7 @@ export function secretsToCompare(
     for (const one of valid) until_ms = Math.min(until_ms, one.until_ms ?? until_ms)
   }
   const stand_ins = Array<string>(most).fill(stand_in)
-  const of = new Map<string, readonly string[]>([[nobody_key, stand_ins]])
+  const of = new Map<string, readonly string[]>(keys.map((key) => [key, stand_ins]))
   for (const [owner, secrets] of kept) {
     const plain = validAt(secrets, now_ms).map((one) => one.plain)
     of.set(owner, [...plain, ...stand_ins.slice(plain.length)])

@@ -7,6 +7,7 @@
 import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
 import { isFault } from '../../src/core/faults.ts'
 import type { ServedEngine } from '../../src/engine/served-engine.ts'
+import type { Sign } from '../../src/engine/user-api.ts'
 import { signInUser } from '../../src/server/console/sign-in.ts'
 import { authenticate } from '../../src/server/http/authenticate.ts'
 import { type OpsTarget, routeUnder } from '../../src/server/http/path.ts'
@@ -19,11 +20,12 @@ export interface PreparedCheck {
   readonly says: string
   /** Of the measurements of others, where each takes long; default 1. */
   readonly share?: number
+  /** Called between inputs. */
+  readonly between?: () => Promise<void>
   /** An input of the class, whose check is then measured. */
   prepare(which: 0 | 1): { readonly run: () => Promise<void> | undefined }
 }
 
-const [known, unknown, path_only, hmac_only] = ['13000', '13001', '13002', '13003']
 const bodies_bytes = [60, 900, 9_000]
 const hex = '0123456789abcdef'
 const route = routeUnder('')
@@ -32,11 +34,10 @@ export async function newChecks(
   engine: ServedEngine,
   port: number,
   fraction: () => number,
-): Promise<{ readonly checks: readonly PreparedCheck[]; close(): void }> {
+): Promise<{ readonly checks: readonly PreparedCheck[]; close(): Promise<void> }> {
   await engine.putProcess(process_definition)
-  const { secret } = await engine.users.add({ id: known })
-  await engine.users.add({ id: path_only, sign: 'path' })
-  await engine.users.add({ id: hmac_only, sign: 'hmac' })
+  const first = '13000'
+  const { secret } = await engine.users.add({ id: first })
   engine.addresses.serveAt('http://x.example')
   const { address, callbacks } = await engine.processes.webhook(conv_id, { address: 'new' })
   const webhook = String(address).slice(-40)
@@ -87,21 +88,39 @@ export async function newChecks(
       says: `signature, ${kind}: first wrong digit, last wrong digit`,
       prepare(which) {
         const { body, [kind]: right } = pick(signed)
-        return { run: authenticated(known, kind, body, wrongAt(right, which)) }
+        return { run: authenticated(first, kind, body, wrongAt(right, which)) }
       },
     }),
   )
+  let next_id = 20_000
+  /**
+   * Of the class 0 a user who may sign so, of the class 1 nobody. Other ids come now and then: where
+   * one stands in a hash table has an effect of its own, which is to be the same for both classes.
+   */
+  const usersWho = (sign: Sign) => {
+    let [known, unknown] = ['', '']
+    return {
+      of: (which: 0 | 1): string => (which === 0 ? known : unknown),
+      async between(): Promise<void> {
+        if (known !== '') await engine.users.remove(known)
+        ;[known, unknown] = [String(next_id++), String(next_id++)]
+        await engine.users.add({ id: known, sign })
+      },
+    }
+  }
   const users = kinds.flatMap((kind) =>
-    [known, kind === 'path' ? hmac_only : path_only].map(
-      (user): PreparedCheck => ({
-        says: `signature, ${kind}: ${user === known ? 'a user' : 'a user of the other kind'}, none`,
+    (['both', kind === 'path' ? 'hmac' : 'path'] as const).map((sign): PreparedCheck => {
+      const { of, between } = usersWho(sign)
+      return {
+        says: `signature, ${kind}: a user${sign === 'both' ? '' : ' of the other kind'}, none`,
+        between,
         prepare(which) {
           const { body } = pick(signed)
           const signature = randomHex(kind === 'path' ? 40 : 64)
-          return { run: authenticated(which === 0 ? user : unknown, kind, body, signature) }
+          return { run: authenticated(of(which), kind, body, signature) }
         },
-      }),
-    ),
+      }
+    }),
   )
   const addresses: PreparedCheck[] = [
     {
@@ -121,6 +140,7 @@ export async function newChecks(
   ]
   const token = randomHex(40)
   const access = tokenAccess(token)
+  const visitors = usersWho('both')
   const operator: PreparedCheck[] = [
     {
       says: "operator's token: first wrong digit, last wrong digit",
@@ -135,19 +155,21 @@ export async function newChecks(
       prepare(which) {
         const at = which === 0 ? 0 : secret.length - 1
         const wrong = fresh(`${secret.slice(0, at)}!${secret.slice(at + 1)}`)
-        return { run: () => refused(() => signInUser(() => engine, known, wrong)) }
+        return { run: () => refused(() => signInUser(() => engine, first, wrong)) }
       },
     },
     {
       says: "sign-in to the operator's page: a user, none",
+      between: visitors.between,
       prepare(which) {
-        const [id, wrong] = [fresh(which === 0 ? known : unknown), randomHex(secret.length)]
+        const [id, wrong] = [fresh(visitors.of(which)), randomHex(secret.length)]
         return { run: () => refused(() => signInUser(() => engine, id, wrong)) }
       },
     },
   ]
 
-  const client = await connectRaw(port)
+  /** Made once it is used: the server ends a connection that is idle while others are measured. */
+  let connecting: ReturnType<typeof connectRaw> | undefined
   const overSocket = (user: string, kind: 'path' | 'hmac', body: Buffer, signature: string) => {
     const path = `/api/1/json${kind === 'hmac' ? '' : `/${user}/${timestamp}/${signature}`}`
     const lines = [`POST ${path} HTTP/1.1`, 'Host: x', `Content-Length: ${body.length}`]
@@ -156,29 +178,32 @@ export async function newChecks(
       lines.push(`X-API-Signature: ${signature}`)
     }
     const bytes = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body])
+    connecting ??= connectRaw(port)
     return async (): Promise<void> => {
+      const client = await (connecting as NonNullable<typeof connecting>)
       client.send(bytes)
       const { status } = await client.answer()
       if (status !== 401) throw new Error(`answered ${status}`)
     }
   }
   const [{ body: short, ...right }] = signed as [(typeof signed)[0]]
+  const callers = usersWho('both')
   const over_socket = kinds.flatMap((kind): PreparedCheck[] => [
     {
       says: `over a socket, ${kind}: first wrong digit, last wrong digit`,
       share: 0.02,
-      prepare: (which) => ({ run: overSocket(known, kind, short, wrongAt(right[kind], which)) }),
+      prepare: (which) => ({ run: overSocket(first, kind, short, wrongAt(right[kind], which)) }),
     },
     {
-      says: `over a socket, ${kind}: a user, none`,
-      share: 0.02,
+      ...{ says: `over a socket, ${kind}: a user, none`, share: 0.02 },
+      between: callers.between,
       prepare(which) {
         const signature = randomHex(kind === 'path' ? 40 : 64)
-        return { run: overSocket(which === 0 ? known : unknown, kind, short, signature) }
+        return { run: overSocket(callers.of(which), kind, short, signature) }
       },
     },
   ])
-  const close = (): void => void client.socket.destroy()
+  const close = async (): Promise<void> => void (await connecting)?.socket.destroy()
   return { checks: [...wrong_byte, ...users, ...addresses, ...operator, ...over_socket], close }
 }
 

@@ -12,7 +12,7 @@ import { newChecks, type PreparedCheck } from './timing-checks.ts'
 import { welchOf } from './welch.ts'
 
 /** As many inputs are made before they are measured, so that making them disturbs little. */
-const batch = 256
+const batch = 512
 /** Runs of each check that are not measured: the compiler of V8 is at work. */
 const warm_up = 1_000
 
@@ -27,13 +27,14 @@ const wanted = checks.slice(first, last)
 const shares = wanted.map(({ share = 1 }) => share)
 const one_share = n / shares.reduce((sum, share) => sum + share)
 for (const check of wanted) {
-  const { says, share = 1 } = check
+  const { says, share = 1, between } = check
+  await between?.()
   for (const _ of Array(warm_up)) await check.prepare(fraction() < 0.5 ? 0 : 1).run()
   const times = await measured(check, Math.ceil(share * one_share))
   const found = { says, n: times[0].length + times[1].length, ...welchOf(...times) }
   console.log(JSON.stringify(found))
 }
-close()
+await close()
 await server.drain()
 await engine.close()
 
@@ -41,6 +42,7 @@ await engine.close()
 async function measured(check: PreparedCheck, n: number): Promise<[number[], number[]]> {
   const times: [number[], number[]] = [[], []]
   for (let done = 0; done < n; done += batch) {
+    await check.between?.()
     const inputs = Array.from({ length: Math.min(batch, n - done) }, () => {
       const which = fraction() < 0.5 ? 0 : 1
       return { which, run: check.prepare(which).run } as const

@@ -69,7 +69,8 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   }
 }
 
-function serverWith(limits: Limits, is_sync: boolean): Server {
+/** Bounded by the limits; it listens to nothing yet. */
+export function serverWith(limits: Limits, is_sync: boolean): Server {
   const server = createServer({
     ...boundsOf(limits),
     // The time-out of the socket, below, is the same, and takes no timer for each answer.
