@@ -21,8 +21,8 @@ export interface SecretsToCompare {
   readonly until_ms: number
 }
 
-// None of these is an id. There are ten of each because where an entry stands in a map has an effect
-// on time, too. The keys are texts of their own, or finding one would be faster than finding an id.
+// None of these is an id. There are ten of each because where an entry stands in a map has an
+// effect on time, too. The keys are texts of their own, or finding one would be faster than an id.
 const nobodies = Array.from({ length: 10 }, (_, n) => `0000${n}`)
 const absents = Array.from({ length: 10 }, (_, n) => `0001${n}`)
 const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))

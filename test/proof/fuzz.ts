@@ -122,9 +122,9 @@ async function linesOf(
   const child = spawn(process.execPath, [script, String(first), String(count)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let last_words = ''
+  let complaint = ''
   child.stderr.on('data', (chunk) => {
-    last_words = (last_words + chunk).slice(-4_000)
+    complaint = (complaint + chunk).slice(-4_000)
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   let at = first
@@ -152,6 +152,6 @@ async function linesOf(
   if (code === 0 || why === '') return
   take({
     seed: at,
-    failure: `behind seed ${at} the process ended: ${why ?? `${code} ${last_words}`}`,
+    failure: `behind seed ${at} the process ended: ${why ?? `${code} ${complaint}`}`,
   })
 }
