@@ -1,0 +1,83 @@
+/**
+ * A program with an engine under load, for proof:backup: it opens a file as it is told, applies the
+ * requests of its lanes until it is told to stop, and makes backups meanwhile. One file at a time.
+ */
+import { openEngine } from '../../src/open.ts'
+import { backup_processes, countersOf, requestOf } from './backup-work.ts'
+import { fractionsOf } from './seeded.ts'
+
+export interface Asked {
+  readonly what: 'start' | 'state' | 'backup' | 'rekey' | 'stop'
+  readonly path?: string
+  readonly seed?: number
+  readonly lanes?: number
+}
+
+export interface Answer {
+  readonly error?: string
+  /** By lane: requests that were answered, and that were made. */
+  readonly acked: readonly number[]
+  readonly sent: readonly number[]
+  readonly checkpoints: number
+  /** Of a backup: the key that it needs. */
+  readonly key_id?: string
+}
+
+const checkpoint_bytes = 64 * 1_024
+const fill_max = 6_000
+/** So many requests were answered before a start is answered. */
+const first_requests = 20
+
+let engine: Awaited<ReturnType<typeof openEngine>> | undefined
+let acked: number[] = []
+let sent: number[] = []
+let is_over = false
+let lanes_ended: Promise<unknown> = Promise.resolve()
+
+async function start({ path = '', seed = 0, lanes = 1 }: Asked): Promise<void> {
+  const opened = await openEngine(path, { admin: true, limits: { checkpoint_bytes } })
+  engine = opened
+  await opened.putProcesses(backup_processes)
+  await opened.users.add()
+  acked = Array.from({ length: lanes }, () => 0)
+  sent = [...acked]
+  is_over = false
+  for (const lane of acked.keys()) await opened.apply(countersOf(lane))
+  let left = first_requests
+  await new Promise<void>((resolve, reject) => {
+    const runLane = async (_: number, lane: number): Promise<void> => {
+      const fraction = fractionsOf(seed + lane)
+      for (let n = 1; !is_over; n++) {
+        sent[lane] = n
+        const results = await opened.apply(
+          requestOf(lane, n, 'x'.repeat(Math.floor(fraction() * fill_max))),
+        )
+        const bad = results.find(({ proc }) => proc !== 'ok')
+        if (bad !== undefined) throw new Error(`a request is answered ${bad.proc}`)
+        acked[lane] = n
+        if (--left === 0) resolve()
+      }
+    }
+    lanes_ended = Promise.all(acked.map(runLane))
+    lanes_ended.catch(reject)
+  })
+}
+
+async function carryOut(asked: Asked): Promise<Partial<Answer>> {
+  if (asked.what === 'start') await start(asked)
+  if (asked.what === 'backup') return (await engine?.backup(asked.path as string)) ?? {}
+  if (asked.what === 'rekey') await engine?.users.rekey()
+  if (asked.what === 'stop') {
+    is_over = true
+    await lanes_ended
+    await engine?.close()
+    engine = undefined
+  }
+  return {}
+}
+
+process.on('message', async (asked: Asked & { readonly id: number }) => {
+  const done = await carryOut(asked).catch((error: Error) => ({ error: error.message }))
+  const checkpoints = engine?.statistics().store.file?.checkpoints ?? 0
+  process.send?.({ id: asked.id, acked, sent, checkpoints, ...done })
+})
