@@ -171,13 +171,12 @@ export const lives: readonly Life[] = [
     parts: 1,
     async run({ target }, n, timed) {
       const { http: url, grpc: address, user, secret, tls } = target
-      for (const [name, opened] of [
-        ['new-http', connect({ url, user, secret, ...options })],
-        ['new-grpc', connect({ address, ...tls, ...options })],
+      for (const [name, given] of [
+        ['new-http', { url, user, secret }],
+        ['new-grpc', { address, ...tls }],
       ] as const) {
-        const client = await opened
+        await using client = await connect({ ...given, ...options })
         await order(client, `${name}-${n}`, timed)
-        await client.close()
       }
     },
   },

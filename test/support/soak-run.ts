@@ -83,7 +83,6 @@ export async function runSoak(
     const callers = await openCallers(server.target, form.server.standing_tasks)
     const measured = await measure(server, callers, machine, form, given)
     if (form.server.worse !== undefined) {
-      await server.kill()
       await callers.close().catch(() => {})
       return measured
     }
@@ -145,6 +144,10 @@ async function measure(
   if (worse === undefined) await load.end()
   const wrong = [...load.wrong]
   await readers.close().catch((error: Error) => wrong.push(`a reader: ${error.message}`))
+  if (worse !== undefined) {
+    await server.kill()
+    await load.end()
+  }
   if (worse === undefined && form.is_left_judged) {
     const left = await leftOver(() => server.held(callers.grpc, false), form)
     if (left > 0) wrong.push(`${left} tasks are left`)

@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
@@ -134,7 +133,6 @@ export async function startServer(built: BuiltChild, options: ServerOptions): Pr
     async kill() {
       child.kill('SIGKILL')
       await ended
-      await rm(folder, { recursive: true, force: true })
     },
   }
 }
