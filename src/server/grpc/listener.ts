@@ -14,9 +14,11 @@ import {
   type Socket,
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import { systemClock } from '../../core/clock.ts'
 import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import { newAddressConnections } from '../http/address-connections.ts'
+import { destroyLater, linger_ms } from '../http/connection.ts'
 import type { CertificateReader } from '../tls/client-certificates.ts'
 import { refuseHandshakes } from '../tls/handshakes.ts'
 import { secureOptions, type TlsSet } from '../tls/tls-files.ts'
@@ -48,7 +50,15 @@ export interface ListenOptions {
 /** Rejects with the system's error where it cannot listen. */
 export async function listen(how: ListenOptions): Promise<Listener> {
   const { tls, limits } = how
-  const server = tls === undefined ? plainServer(how) : tlsServer(how, tls)
+  const ended = newEndedSockets(Math.min(linger_ms, limits.header_ms_max))
+  const served = {
+    ...how,
+    onConnection(socket: Socket) {
+      ended.watch(socket)
+      how.onConnection(socket)
+    },
+  }
+  const server = tls === undefined ? plainServer(served) : tlsServer(served, tls)
   server.maxConnections = limits.connections_max
   const sockets = new Set<Socket>()
   const addresses = newAddressConnections(limits.address_connections_max)
@@ -74,6 +84,36 @@ export async function listen(how: ListenOptions): Promise<Listener> {
     close: () => new Promise((resolve) => server.close(() => resolve())),
     destroyAll() {
       for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/**
+ * HTTP/2 ends a connection that was idle, or too old, on its own side alone: a peer that does not
+ * read would keep it for ever.
+ */
+function newEndedSockets(ms_max: number): { watch(socket: Socket): void } {
+  const sockets = new Set<Socket>()
+  let looks = false
+  function look(): void {
+    looks = false
+    for (const socket of sockets) {
+      if (!socket.writableEnded) continue
+      sockets.delete(socket)
+      if (!socket.destroyed) destroyLater(socket, ms_max)
+    }
+    if (sockets.size > 0) lookLater()
+  }
+  function lookLater(): void {
+    if (looks) return
+    looks = true
+    systemClock.wake_at(systemClock.now_ms() + ms_max, look)
+  }
+  return {
+    watch(socket) {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      lookLater()
     },
   }
 }

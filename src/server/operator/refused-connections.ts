@@ -10,6 +10,7 @@ import type { Fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import { newAddressConnections } from '../http/address-connections.ts'
+import { destroyLater, linger_ms } from '../http/connection.ts'
 import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
 import { refusalOf } from '../http/refusal.ts'
 import { clientErrorFault } from '../http/server-events.ts'
@@ -49,6 +50,8 @@ export function refuseConnections(
       'Content-Length': String(Buffer.byteLength(body)),
     }
     socket.end(rawResponse({ status, headers: Object.entries(head).flat(), body }))
+    // Who does not read it does not close its side either.
+    destroyLater(socket, linger_ms)
   }
 
   const addresses = newAddressConnections(address_connections_max)

@@ -1,0 +1,109 @@
+/**
+ * `conveyor serve` with all its listeners in a process of its own, over a file with large tasks, and
+ * what is seen of it from outside: its memory and its descriptors.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
+import type { LimitName } from '../../src/core/limits.ts'
+import { openEngine } from '../../src/open.ts'
+import { conv_id, process_definition } from './http-server.ts'
+import { buildChild } from './store-child.ts'
+
+export interface Signer {
+  readonly user: string
+  readonly secret: string
+}
+
+export interface Attacked {
+  readonly http_port: number
+  readonly grpc_port: number
+  readonly operator_port: number
+  readonly honest: Signer
+  readonly hostile: Signer
+  /** The certificate of the hostile user, which is bound. */
+  readonly keys: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer }
+  readonly tasks: number
+  rss_mb(): number
+  descriptors(): number
+  stop(): Promise<unknown>
+}
+
+export interface SlowFile {
+  start(limits: Partial<Record<LimitName, number>>): Promise<Attacked>
+  remove(): Promise<void>
+}
+
+const task_bytes = 120_000
+
+export async function makeSlowFile(tasks: number): Promise<SlowFile> {
+  const { script, folder, remove } = await buildChild('../../bin/conveyor.ts')
+  const path = join(folder, 'tasks.lmdb')
+  const tls = join(folder, 'tls')
+  const making = { now_ms: systemClock.now_ms(), chance: systemChance }
+  await initFolder(tls, [], making)
+  const { names } = await addClient(tls, 'hostile', making)
+  const engine = await openEngine(path)
+  await engine.putProcess(process_definition)
+  const honest = await engine.users.add()
+  const hostile = await engine.users.add()
+  for (const { id } of [honest, hostile]) await engine.processes.share(conv_id, id)
+  await engine.users.bind(hostile.id, names[0] as string)
+  const data = { s: 'x'.repeat(task_bytes) }
+  for (let n = 0; n < tasks; n++) await engine.create({ conv_id, ref: `${n}`, data })
+  await engine.close()
+  const read = (name: string): Buffer => readFileSync(join(tls, name))
+  const keys = { ca: read('ca.crt'), cert: read('hostile.crt'), key: read('hostile.key') }
+  const listeners = ['--http', '--grpc', '--operator'].flatMap((listener) => [
+    listener,
+    '127.0.0.1:0',
+  ])
+  const words = [
+    'serve',
+    '--json',
+    '--log-level',
+    'silent',
+    '--db',
+    path,
+    '--tls',
+    tls,
+    ...listeners,
+  ]
+  return {
+    remove,
+    async start(limits) {
+      const flags = Object.entries(limits).flatMap(([name, value]) => [
+        `--${name.replaceAll('_', '-')}`,
+        String(value),
+      ])
+      const stdio = ['ignore', 'pipe', 'inherit'] as const
+      const child = spawn(process.execPath, [script, ...words, ...flags], { stdio: [...stdio] })
+      const ended = once(child, 'close')
+      const [line] = await once(createInterface({ input: child.stdout as Readable }), 'line')
+      const { http, grpc, operator } = JSON.parse(String(line)) as Record<string, string>
+      const proc = `/proc/${child.pid}`
+      return {
+        http_port: Number(new URL(http as string).port),
+        grpc_port: Number((grpc as string).split(':')[1]),
+        operator_port: Number(new URL(operator as string).port),
+        honest: { user: honest.id, secret: honest.secret },
+        hostile: { user: hostile.id, secret: hostile.secret },
+        ...{ keys, tasks },
+        rss_mb: () => {
+          const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8')) ?? []
+          return Math.round(Number(kb) / 1_024)
+        },
+        descriptors: () => readdirSync(`${proc}/fd`).length,
+        async stop() {
+          child.kill('SIGKILL')
+          await ended
+        },
+      }
+    },
+  }
+}
