@@ -239,6 +239,25 @@ test('the last entries are kept, over restarts and other bounds, and a task says
   ])
 })
 
+test('a task that is not kept is told with its last entries as it ended', async () => {
+  const bed = memoryBed()
+  const nodes = {
+    start: go('a'),
+    a: callback(),
+    b: go('c'),
+    c: go('end'),
+    end: end({ save: false }),
+  }
+  const { engine } = await begin(bed, 3)
+  await engine.putProcess(p(nodes))
+  await engine.create({ ...target, data: {} })
+  const ended = engine.result(target)
+  const { task } = await engine.tasks.move(target, 'b')
+  const expected = ['b move', 'c go', 'end go']
+  assert.deepEqual([linesOf(task), linesOf(await ended)], [expected, expected])
+  await engine.close()
+})
+
 test('what is written is read, from each entry on', () => {
   const text = fc.string({ unit: anyCharacter, maxLength: 60 })
   const entry = fc.record({

@@ -173,7 +173,10 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
     store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)
     tx.recordEnded()
   }
-  if (is_over[task.status] && tx.engine.areEndsWatched()) tx.recordEnd(viewTask(task))
+  if (is_over[task.status] && tx.engine.areEndsWatched()) {
+    completeHistory(tx, task)
+    tx.recordEnd(viewTask(task))
+  }
   if (task.trace !== undefined) tx.runs?.onSave(task, tx.cause)
   tx.flow?.onSave(task)
   tx.recordChange(task)

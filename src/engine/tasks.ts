@@ -6,7 +6,7 @@ import type { TaskRecord } from '../codec/task-record.ts'
 import type { Caller, ModifyOp, OpResult, ShowOp } from '../core/model.ts'
 import { advance, enterNode } from './advance.ts'
 import { draftOfDamaged } from './damaged-task.ts'
-import { recordEvent } from './history.ts'
+import { completeHistory, recordEvent } from './history.ts'
 import { migrateTask } from './migrate.ts'
 import { accepted, findLive, findProcess, refused } from './ops.ts'
 import { beginOp, saveAndDrain } from './run-queue.ts'
@@ -42,7 +42,7 @@ export function retryTask(
     advance(tx, process, draft, 0)
   } else enterNode(tx, process, draft, node_id, 'retry', caller.user)
   saveAndDrain(tx, draft)
-  return changed(op, was, task)
+  return changed(tx, op, was, task)
 }
 
 /** Puts a live task into another node, where it runs on; what it waits for is given up. */
@@ -65,7 +65,7 @@ export function moveTask(
   task.moves = 0
   enterNode(tx, process, draft, node_id, 'move', caller.user)
   saveAndDrain(tx, draft)
-  return changed(op, was, task)
+  return changed(tx, op, was, task)
 }
 
 /** Ends a live task as `canceled`; one whose record is damaged, without its data. */
@@ -87,7 +87,7 @@ export function cancelTask(
   task.details = undefined
   task.wait = 'nothing'
   saveAndDrain(tx, draft)
-  return changed(op, was, task)
+  return changed(tx, op, was, task)
 }
 
 /** In place of a damaged task, what its keys tell of it. */
@@ -111,9 +111,12 @@ function noNode(op: ModifyOp | ShowOp, node_id: string, task: TaskRecord): OpRes
 
 /** The task is as this change left it: others that it made ready may have changed it since. */
 function changed(
+  tx: Transaction,
   op: ModifyOp | ShowOp,
   was: NonNullable<ActionResult['was']>,
   task: TaskRecord,
 ): ActionResult {
+  // One that is not kept was not stored, so its history is not complete yet.
+  completeHistory(tx, task)
   return { ...accepted(op, task), was, task: viewTask(task) }
 }
