@@ -26,7 +26,7 @@ const files_at_once = 3
 const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
-  ...['vectors', 'commit-log-recover', 'power-cut', 'store-commit-log', 'package', 'model'],
+  ...['vectors', 'commit-log-recover', 'power-cut', 'store-commit-log', 'package', 'proofs'],
   ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'crash-servers', 'readme', 'crash'],
   ...['commit-log-faults', 'restart', 'power-engine', 'restore', 'line-sink', 'crash-work'],
 ]
