@@ -390,7 +390,8 @@ function orderData({ order }: Held): Data {
 
 function taskIdOf({ order, job }: Held): string {
   if (job !== undefined) return job.task.obj_id
-  return (JSON.parse(order.doc.text) as { __root: { task_id: string } }).__root.task_id
+  const { __root: root } = JSON.parse(order.doc.text) as { __root: { task_id: string } }
+  return root.task_id
 }
 
 /** Each job is begun, not too early, with the data and the key of its visit. */

@@ -82,10 +82,6 @@ const mutants: readonly Mutant[] = [
 /** As TypeScript, for the sources that are edited. */
 const isWrong = (says: string): string => `((globalThis as { wrong?: string }).wrong === '${says}')`
 
-const edits: readonly Edit[] = mutants.map(({ says, file, from, to }) => ({
-  ...{ file, from, to: to.replace('WRONG', isWrong(says)) },
-}))
-
 /** What the child tells of a mutant: the histories tried, and the seed of the one that found it. */
 export interface Found {
   readonly says: string
@@ -94,40 +90,65 @@ export interface Found {
   readonly error: string | undefined
 }
 
-const quick_mutants = 1
-const quick_max = 200
-const long_max = 5_000
-
-export const controls: readonly Experiment[] = [
+const time_mutants: readonly Mutant[] = [
   {
+    says: 'ids follow the clock alone',
+    file: 'engine/task-ids.ts',
+    from: 'if (now_s > seconds)',
+    to: 'if (now_s > seconds || (WRONG && now_s !== seconds))',
+  },
+  {
+    says: 'timers fire a minute early',
+    file: 'engine/timers.ts',
+    from: 'Math.min(next_ms, tx.now_ms)',
+    to: 'tx.now_ms + (WRONG ? 60_000 : 0)',
+  },
+  {
+    says: 'an opening forgets timers',
+    file: 'engine/timer-transactions.ts',
+    from: 'if (first_ms !== undefined) due.set',
+    to: 'if (first_ms !== undefined && !WRONG) due.set',
+  },
+]
+
+/** The control of a proof tries each of these mutants; the quick one only the first. */
+function controlOf(mutants: readonly Mutant[], child: string, long_max: number): Experiment {
+  const quick_max = Math.min(200, long_max - 1)
+  return {
     says: `an engine with one of ${mutants.length} mistakes`,
     ...{ quick: quick_max, long: long_max },
     async run({ n, seed, tell }) {
-      const wanted = n === quick_max ? mutants.slice(0, quick_mutants) : mutants
-      const found = await tryAll(wanted, seed, n)
+      const wanted = n === quick_max ? mutants.slice(0, 1) : mutants
+      const found = await tryAll(wanted, child, seed, n)
       for (const { says, tried, error } of found) {
-        tell(`${says}: ${error === undefined ? 'not found' : 'found'} after ${tried} histories`)
+        tell(`${says}: ${error === undefined ? 'not found' : 'found'} after ${tried}`)
       }
       const failures = found.flatMap(({ says, seed, error }) =>
         seed === undefined ? [] : [{ seed, says: `${says}: ${error}` }],
       )
       const tried = found.reduce((sum, one) => sum + one.tried, 0)
-      // One mistake that no history finds is one too many.
-      return {
-        tried,
-        faults: found.length,
-        failures: failures.length < wanted.length ? [] : failures,
-      }
+      // One mistake that is never found is one too many.
+      const all = failures.length === wanted.length ? failures : []
+      return { tried, faults: found.length, failures: all }
     },
-  },
+  }
+}
+
+export const controls: readonly Experiment[] = [controlOf(mutants, 'model/mutants-child.ts', 5_000)]
+export const time_controls: readonly Experiment[] = [
+  controlOf(time_mutants, 'model/time-mutants-child.ts', 20),
 ]
 
 async function tryAll(
   wanted: readonly Mutant[],
+  child_file: string,
   seed: number,
   n: number,
 ): Promise<readonly Found[]> {
-  const child = await buildChild('model/mutants-child.ts', edits)
+  const edits = wanted.map(
+    ({ says, file, from, to }): Edit => ({ file, from, to: to.replace('WRONG', isWrong(says)) }),
+  )
+  const child = await buildChild(child_file, edits)
   try {
     const names = JSON.stringify(wanted.map(({ says }) => says))
     const args = [child.script, String(seed), String(n), names]
