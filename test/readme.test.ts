@@ -564,9 +564,9 @@ test('a node of a cluster', { skip: no_postgres ?? false }, async () => {
         process.kill(process.pid, 'SIGTERM')
       })\n`
     const running = runProgram(source.replace('let is_stopped', `${asks}$&`), folder)
-    const epoch = async () =>
-      Number((await postgres.sql<{ epoch: string }>('SELECT epoch FROM conveyor.owner'))[0]?.epoch)
-    while ((await epoch()) === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    // It serves: taken away before that, the first tenure would not be told.
+    const asked = () => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined)
+    while ((await asked()) === undefined) await new Promise((resolve) => setTimeout(resolve, 20))
     await postgres.sql('UPDATE conveyor.owner SET epoch = epoch + 1, released = true')
     const { status, stderr, stdout } = await running
     const tenure = 'joining standby owner'
