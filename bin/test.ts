@@ -26,14 +26,14 @@ const files_at_once = 3
 const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
-  ...['vectors', 'commit-log-recover', 'power-cut', 'store-commit-log', 'package', 'proofs'],
+  ...['vectors', 'commit-log-recover', 'store-commit-log', 'package', 'proofs'],
   ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'crash-servers', 'readme', 'crash'],
-  ...['commit-log-faults', 'restart', 'power-engine', 'restore', 'line-sink', 'crash-work'],
+  ...['commit-log-faults', 'restart', 'restore', 'line-sink', 'crash-work'],
 ]
 /** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
 const same_on_each_node: readonly string[] = [
   ...['layers', 'vocabulary', 'public-service', 'readme', 'package', 'bundle', 'deploy-metrics'],
-  ...['deploy-cluster', 'power-cut', 'power-engine', 'small-disk', 'serve-disk', 'shop'],
+  ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop'],
   ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
   ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
   ...['client-failover'],

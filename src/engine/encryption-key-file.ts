@@ -1,14 +1,20 @@
 /**
- * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a new key
- * is written under a second name and then renamed, so at any time one of the two files has the key
- * of the store. The key before it stays under a third name, because older backups need it.
+ * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a key is
+ * written under a second name and then renamed, so at any time one of the two files has the key of
+ * the store, and the first is whole. The key before it stays under a third name, because older
+ * backups need it.
  *
  * It is read synchronously: a request that needs a secret must know at once whether there is a key.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { keyId, parseKey } from '../codec/encryption.ts'
-import { isOpenToOthers, syncFolder } from '../store/file-system.ts'
+import {
+  isOpenToOthers,
+  settledUninterrupted,
+  syncFolder,
+  uninterrupted,
+} from '../store/file-system.ts'
 
 export interface KeyFile {
   /** Undefined where `trouble` says why. */
@@ -29,11 +35,12 @@ export function readKeyFile(path: string): KeyFile {
   let fd: number | undefined
   try {
     // What is no file, such as a pipe, must not make the engine wait.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    const stats = fstatSync(fd)
+    const opened = uninterrupted(() => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
+    fd = opened
+    const stats = fstatSync(opened)
     if (!stats.isFile()) return { ...none, trouble: 'no_key' }
     const bytes = Buffer.alloc(text_bytes_max)
-    const length = readSync(fd, bytes, 0, text_bytes_max, 0)
+    const length = uninterrupted(() => readSync(opened, bytes, 0, text_bytes_max, 0))
     const key = parseKey(bytes.toString('latin1', 0, length))
     if (key === undefined) return { ...none, trouble: 'no_key' }
     return { key, is_open: isOpenToOthers(stats.mode) }
@@ -55,7 +62,7 @@ export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
   )
   try {
     await file.writeFile(`${key.toString('hex')}\n`)
-    await file.sync()
+    await settledUninterrupted(() => file.sync())
   } finally {
     await file.close()
   }

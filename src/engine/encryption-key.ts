@@ -158,7 +158,8 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
     if (key_path === undefined) throw new Error('a store in memory cannot hold old secrets')
     look()
     // A crash during a rekey left the key under the second name.
-    if (key !== undefined && readKeyFile(key_path).key?.equals(key) !== true) {
+    const is_next = key !== undefined && readKeyFile(nextPath(key_path)).key?.equals(key) === true
+    if (is_next && readKeyFile(key_path).key?.equals(key as Buffer) !== true) {
       await replaceKeyFile(nextPath(key_path), key_path)
     }
   }
@@ -267,7 +268,9 @@ async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
   const key = refuseNoKey(key_path)
   if (key !== undefined) return key
   const made = chance.bytes(encryption_key_bytes)
-  await makeKeyFile(key_path, made)
+  // Under its name it is whole: what a power cut leaves of the other is made again.
+  await makeAgain(nextPath(key_path), made)
+  await replaceKeyFile(nextPath(key_path), key_path)
   return made
 }
 

@@ -47,11 +47,40 @@ export function isFull(error: unknown): boolean {
   return full_codes.includes((error as { code?: unknown } | null)?.code)
 }
 
+const interrupted: readonly unknown[] = ['EINTR', system.errno.EINTR]
+const repeats_max = 8
+
+/** Does again what a signal has interrupted, which the system leaves to its callers. */
+export function uninterrupted<T>(work: () => T): T {
+  for (let times = 0; ; times++) {
+    try {
+      return work()
+    } catch (error) {
+      if (!isInterrupted(error) || times >= repeats_max) throw error
+    }
+  }
+}
+
+/** The same of work that settles later. */
+export async function settledUninterrupted<T>(work: () => Promise<T>): Promise<T> {
+  for (let times = 0; ; times++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isInterrupted(error) || times >= repeats_max) throw error
+    }
+  }
+}
+
+function isInterrupted(error: unknown): boolean {
+  return interrupted.includes((error as { code?: unknown } | null)?.code)
+}
+
 /** Syncs a file, or the names in a folder. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
-    await handle.sync()
+    await settledUninterrupted(() => handle.sync())
   } finally {
     await handle.close()
   }

@@ -137,7 +137,7 @@ async function sendOne(lane: Lane, callers: Callers, note: Note): Promise<void> 
   else note(parts, await callers[lane.kind === 'http' ? 'http' : 'grpc'].apply(ops))
 }
 
-function noteOf(lane: Lane, onAck: () => void): Note {
+export function noteOf(lane: Lane, onAck: () => void): Note {
   return (parts, results) => {
     const n = lane.acked + 1
     const procs = results.map(({ proc }) => proc).join()

@@ -14,8 +14,6 @@ const left_out: readonly (readonly [because: string, file: string, ...names: str
   ['it reads and breaks the segment files', 'commit-log-foreign'],
   ['it reads and breaks the segment files', 'commit-log-order'],
   ['it reads and breaks the segment files', 'commit-log-refused'],
-  ['it cuts the power of the disk with the segment files', 'power-cut'],
-  ['it cuts the power of the disk with the segment files', 'power-engine'],
   ['it follows the writes of the segment files', 'sync-order'],
   ['the disk that is full has the segment files', 'small-disk'],
   ['the disk that fails has the segment files', 'serve-disk'],

@@ -1,21 +1,23 @@
 /**
- * Everything that a process did to the files of one folder, byte by byte, read from a system call
- * trace.
+ * Everything that processes, one after another, did to the files of one folder, byte by byte, read
+ * from their system call traces, with what they said and sent.
  *
  * A call that could change a file in a way that is not understood here is an error: a writable
- * mapping, a truncation, a failed call. LMDB's lock file and the owner record are left out: they
- * mean nothing once their process is gone.
+ * mapping, a truncation, a failed call. Beyond that the files are compared with what the trace says
+ * of them at the end of each process. LMDB's lock file and the owner record are left out: they mean
+ * nothing once their process is gone.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { block_bytes } from '../../src/store/commit-log/segment-file.ts'
 import { type Call, newTraceReader } from './store-strace.ts'
 
 interface Span {
-  /** Lines of the trace. */
+  /** Lines of the traces, counted through. */
   readonly began: number
   readonly ended: number
 }
@@ -32,43 +34,67 @@ export type DiskEvent = Span &
         readonly is_synced: boolean
       }
     | { readonly what: 'sync'; readonly file: number }
-    | { readonly what: 'name'; readonly name: string; readonly file: number | undefined }
+    | {
+        readonly what: 'name'
+        readonly name: string
+        readonly file: number | undefined
+        /** The name that the file had before; with the new one it has it no more. */
+        readonly from?: string
+      }
     | { readonly what: 'sync of the folder' }
     | { readonly what: 'said'; readonly text: string }
+    | { readonly what: 'sent'; readonly port: number; readonly count: number }
   )
 
 const traced_calls = [
   ...['openat', 'open', 'creat', 'lseek', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'],
   ...['fsync', 'fdatasync', 'msync', 'sync_file_range', 'ftruncate', 'truncate', 'fallocate'],
   ...['rename', 'renameat', 'renameat2', 'unlink', 'unlinkat', 'link', 'linkat', 'mmap'],
-  ...['io_uring_setup', 'copy_file_range', 'sendfile'],
+  ...['io_uring_setup', 'copy_file_range', 'sendfile', 'sendmsg', 'sendto'],
 ]
 
-/** Runs `node` with `args`; everything in the folder of `path`, which is new, counts. */
-export async function traceDisk(args: readonly string[], path: string): Promise<DiskEvent[]> {
-  const trace = `${dirname(path)}.trace`
-  const flags = ['-f', '-y', '-v', '-xx', '-s', '100000000', '-o', trace]
-  const child = spawn(
-    'strace',
-    [...flags, '-e', `trace=${traced_calls.join()}`, process.execPath, ...args],
-    // So that node writes through no ring (see `demandNoWrites`).
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, UV_USE_IO_URING: '0' } },
-  )
-  let said = ''
-  child.stdout.resume()
-  child.stderr.on('data', (bytes) => {
-    said += bytes
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`the traced process ended with ${code}: ${said}`)
-  const reader = newTraceReader()
-  const disk = newReader(dirname(path))
-  for await (const line of createInterface({ input: createReadStream(trace) })) {
-    const call = reader.take(line)
-    if (call !== undefined) disk.take(call)
+export interface DiskTrace {
+  readonly events: readonly DiskEvent[]
+  /** Starts `node` with `args`; the process before must have been read to its end. */
+  start(args: readonly string[]): ChildProcess
+  /** Reads what the process did once it has ended; answers the lines of all. */
+  end(): Promise<number>
+}
+
+/** Everything in `folder`, which is empty, counts. */
+export function newDiskTrace(folder: string): DiskTrace {
+  const trace = `${folder}.trace`
+  const disk = newReader(folder)
+  let lines = 0
+  let child: ChildProcess | undefined
+  let ended: Promise<unknown> | undefined
+  return {
+    events: disk.events,
+    start(args) {
+      const flags = ['-f', '--seccomp-bpf', '-yy', '-v', '-xx', '-s', '100000000', '-o', trace]
+      child = spawn(
+        'strace',
+        [...flags, '-e', `trace=${traced_calls.join()}`, process.execPath, ...args],
+        // So that node writes through no ring (see `demandNoWrites`).
+        { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, UV_USE_IO_URING: '0' } },
+      )
+      ended = once(child, 'close')
+      return child
+    },
+    async end() {
+      await ended
+      const reader = newTraceReader()
+      disk.begin(lines)
+      for await (const line of createInterface({ input: createReadStream(trace) })) {
+        const call = reader.take(line)
+        if (call !== undefined) disk.take(call)
+        lines++
+      }
+      disk.end(reader.cutOff(), lines++)
+      await rm(trace)
+      return lines
+    },
   }
-  await rm(trace)
-  return disk.events
 }
 
 interface Handle {
@@ -79,8 +105,15 @@ interface Handle {
 function newReader(folder: string) {
   const events: DiskEvent[] = []
   const names = new Map<string, number>()
-  const handles = new Map<string, Handle>()
-  let files = 0
+  /** What each file holds if no power is cut. */
+  const contents: Buffer[] = []
+  let handles = new Map<string, Handle>()
+  let first_line = 0
+
+  const spanOf = ({ began, ended }: Call): Span => ({
+    began: first_line + began,
+    ended: first_line + ended,
+  })
 
   /** The name in the folder of a path; undefined for all that does not count. */
   function nameOf(path: string): string | undefined {
@@ -89,14 +122,28 @@ function newReader(folder: string) {
   }
 
   function opened(call: Call): void {
-    const name = nameOf(textIn(/"((?:[^"\\]|\\.)*)"/.exec(call.args)?.[1]))
+    const name = nameOf(pathIn(call))
     if (name === undefined || call.result.startsWith('-1')) return
     const handle = /^\d+/.exec(call.result)?.[0] as string
     handles.set(handle, { is_synced: /O_D?SYNC/.test(call.args), at: 0 })
     if (/O_TRUNC/.test(call.args)) throw new Error(`${name} is cut by its opening`)
-    if (names.has(name)) return
-    names.set(name, files)
-    events.push({ what: 'name', name, file: files++, ...spanOf(call) })
+    if (!names.has(name)) create(name, spanOf(call))
+  }
+
+  function create(name: string, span: Span): void {
+    names.set(name, contents.length)
+    events.push({ what: 'name', name, file: contents.length, ...span })
+    contents.push(Buffer.alloc(0))
+  }
+
+  function write(event: Extract<DiskEvent, { what: 'write' }>): void {
+    const { file, at, bytes } = event
+    const before = contents[file] as Buffer
+    const after = at + bytes.length > before.length ? Buffer.alloc(at + bytes.length) : before
+    if (after !== before) before.copy(after)
+    bytes.copy(after, at)
+    contents[file] = after
+    events.push(event)
   }
 
   function written(call: Call, name: string, handle: Handle): void {
@@ -106,8 +153,7 @@ function newReader(folder: string) {
     const at = call.name.startsWith('p') ? offsetIn(call) : handle.at
     if (!call.name.startsWith('p')) handle.at += count
     const { is_synced } = handle
-    const file = names.get(name) as number
-    events.push({ what: 'write', file, at, bytes, is_synced, ...spanOf(call) })
+    write({ what: 'write', file: names.get(name) as number, at, bytes, is_synced, ...spanOf(call) })
   }
 
   function onFile(call: Call, name: string, handle: Handle): void {
@@ -123,18 +169,31 @@ function newReader(folder: string) {
 
   function onPath(call: Call): void {
     const paths = [...call.args.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => textIn(text))
-    const counted = paths.map(nameOf).filter((name) => name !== undefined)
-    if (counted.length === 0) return
-    const [name = ''] = counted
-    if (!call.name.startsWith('unlink')) throw new Error(`${call.name} is not understood`)
-    if (!call.result.startsWith('0')) return
+    const [name, to] = paths.map(nameOf).filter((one) => one !== undefined)
+    if (name === undefined || !call.result.startsWith('0')) return
+    if (call.name.startsWith('unlink')) forget(name, spanOf(call))
+    else if (call.name === 'rename' && to !== undefined) {
+      const file = names.get(name) as number
+      names.delete(name)
+      names.set(to, file)
+      events.push({ what: 'name', name: to, file, from: name, ...spanOf(call) })
+    } else throw new Error(`${call.name} is not understood`)
+  }
+
+  function forget(name: string, span: Span): void {
     names.delete(name)
-    events.push({ what: 'name', name, file: undefined, ...spanOf(call) })
+    events.push({ what: 'name', name, file: undefined, ...span })
   }
 
   function onHandle(call: Call): void {
+    const port = /^\d+<TCP:\[[^\]]*->[^\]]*:(\d+)\]>/.exec(call.args)?.[1]
+    if (port !== undefined) {
+      const count = Number.parseInt(call.result, 10)
+      if (count > 0) events.push({ what: 'sent', port: Number(port), count, ...spanOf(call) })
+      return
+    }
     const [, handle = '', at] = /(?:^|, )(\d+)<((?:[^>\\]|\\.)*)>/.exec(call.args) ?? []
-    if (handle === '1' && call.name === 'write') {
+    if ((handle === '1' || handle === '2') && /^writev?$/.test(call.name)) {
       events.push({ what: 'said', text: bytesIn(call).toString(), ...spanOf(call) })
       return
     }
@@ -147,15 +206,63 @@ function newReader(folder: string) {
     if (name !== undefined && known !== undefined) onFile(call, name, known)
   }
 
+  /**
+   * What a kill has cut off may have been done or not: that shows in the files. Any other difference
+   * is one that the trace does not explain.
+   */
+  function end(cut_off: readonly Call[], line: number): void {
+    const reached = new Map<string, number>()
+    for (const { args, began } of cut_off) {
+      for (const [, text] of args.matchAll(/["<]((?:\\x[0-9a-f]{2})+)[">]/g)) {
+        const name = nameOf(textIn(text))
+        if (name !== undefined) reached.set(name, first_line + began)
+      }
+    }
+    for (const [name, began] of reached) {
+      const span = { began, ended: line }
+      if (!existsSync(join(folder, name))) {
+        if (names.has(name)) forget(name, span)
+        continue
+      }
+      if (!names.has(name)) create(name, span)
+      const file = names.get(name) as number
+      const bytes = readFileSync(join(folder, name))
+      for (const at of differing(contents[file] as Buffer, bytes)) {
+        const block = bytes.subarray(at, at + block_bytes)
+        write({ what: 'write', file, at, bytes: block, is_synced: false, ...span })
+      }
+    }
+    for (const [name, file] of names) {
+      if (!readFileSync(join(folder, name)).equals(contents[file] as Buffer)) {
+        throw new Error(`${name} is not what the trace says it is`)
+      }
+    }
+  }
+
   return {
-    events,
+    events: events as readonly DiskEvent[],
+    begin(at_line: number): void {
+      first_line = at_line
+      handles = new Map()
+    },
     take(call: Call): void {
       if (/^(open|creat)/.test(call.name)) opened(call)
       else if (/^(un)?link|^rename|^truncate/.test(call.name)) onPath(call)
       else if (call.name === 'io_uring_setup') demandNoWrites(call)
       else onHandle(call)
     },
+    end,
   }
+}
+
+/** The blocks in which the second buffer, which is as long or longer, differs. */
+function differing(one: Buffer, other: Buffer): number[] {
+  const blocks: number[] = []
+  for (let at = 0; at < other.length; at += block_bytes) {
+    const end = at + block_bytes
+    if (!one.subarray(at, end).equals(other.subarray(at, end))) blocks.push(at)
+  }
+  return blocks
 }
 
 /**
@@ -166,7 +273,10 @@ function demandNoWrites({ args }: Call): void {
     throw new Error('a ring that may write is not understood')
 }
 
-const spanOf = ({ began, ended }: Call): Span => ({ began, ended })
+/** The path that a call opens; the folder that it is relative to comes before. */
+function pathIn({ args }: Call): string {
+  return textIn(/"((?:[^"\\]|\\.)*)"/.exec(args)?.[1])
+}
 
 /** Strings come as `\x2f\x74`, with or without a comment behind. */
 function textIn(escaped = ''): string {

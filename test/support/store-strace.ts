@@ -92,9 +92,16 @@ export function readTrace(trace: string): Call[] {
   return trace.split('\n').flatMap((line) => reader.take(line) ?? [])
 }
 
-/** Takes the lines of a trace one by one, and answers the call that a line ends. */
-export function newTraceReader(): { take(text: string): Call | undefined } {
+export interface TraceReader {
+  /** Takes the lines of a trace one by one, and answers the call that a line ends. */
+  take(text: string): Call | undefined
+  /** Calls that the end of their thread has cut off, as far as their lines were taken. */
+  cutOff(): readonly Call[]
+}
+
+export function newTraceReader(): TraceReader {
   const begun = new Map<string, { text: string; began: number }>()
+  const cut_off: Call[] = []
   let line = -1
   return {
     take(text) {
@@ -106,11 +113,22 @@ export function newTraceReader(): { take(text: string): Call | undefined } {
       }
       const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)
       const start = resumed === null ? undefined : begun.get(thread)
+      if (start !== undefined) begun.delete(thread)
       if (resumed !== null && start === undefined) return undefined
       const whole = start === undefined || resumed === null ? rest : start.text + resumed[1]
       const [, name, args = '', result = ''] = /^(\w+)\((.*)\) += (.*)$/.exec(whole) ?? []
       if (name === undefined) return undefined
-      return { name, args, result, began: start?.began ?? line, ended: line }
+      const call = { name, args, result, began: start?.began ?? line, ended: line }
+      if (result !== '?') return call
+      cut_off.push(call)
+      return undefined
+    },
+    cutOff() {
+      const open = [...begun.values()].flatMap(({ text, began }) => {
+        const [, name, args = ''] = /^(\w+)\((.*)$/.exec(text) ?? []
+        return name === undefined ? [] : [{ name, args, result: '?', began, ended: line }]
+      })
+      return [...cut_off, ...open]
     },
   }
 }

@@ -157,6 +157,7 @@ async function oneTenure(
       stop: {
         reason: Promise.race([stop.reason, ended]),
         fail: (failure) => (isOwnershipLost(failure) ? end() : stop.fail(failure)),
+        failure: stop.failure,
         dispose() {},
       },
     })

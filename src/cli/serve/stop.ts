@@ -14,6 +14,8 @@ export interface Stop {
   /** Resolves with undefined on a stop signal, with the Fault when the engine fails. */
   readonly reason: Promise<Fault | undefined>
   readonly fail: (failure: Fault) => void
+  /** How the engine failed, also after the reason: a close writes too. */
+  failure(): Fault | undefined
   dispose(): void
 }
 
@@ -22,7 +24,12 @@ export function newStop(io: Io): Stop {
   const reason = new Promise<Fault | undefined>((done) => {
     resolve = done
   })
-  return { reason, fail: resolve, dispose: io.onStop(() => resolve(undefined)) }
+  let failed: Fault | undefined
+  const fail = (failure: Fault): void => {
+    failed ??= failure
+    resolve(failure)
+  }
+  return { reason, fail, failure: () => failed, dispose: io.onStop(() => resolve(undefined)) }
 }
 
 /** A close may take this many times `drain_ms_max`, because it checkpoints the commit log. */

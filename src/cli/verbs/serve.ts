@@ -67,7 +67,8 @@ async function serve(given: Given, io: Io): Promise<Exit> {
       return await serveNode(node, { given, io, stop, log }, limitsWith(limits), serveTenure)
     }
     // The log has said why.
-    return (await serveEngine(setup, stop)) === undefined ? exits.done : exits.unreachable
+    await serveEngine(setup, stop)
+    return stop.failure() === undefined ? exits.done : exits.unreachable
   } finally {
     await log.close()
     stop.dispose()

@@ -3,6 +3,7 @@
  * starts a new one, and returns the tree over both.
  */
 import { type Tell, tellNobody } from '../../core/events.ts'
+import { isFault } from '../../core/faults.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
@@ -57,7 +58,9 @@ export async function openCommitLogTree(
   const commit_log =
     recovered === undefined
       ? await startCommitLog(tree, path, manifest, commit_log_options)
-      : await continueCommitLog(path, manifest, recovered, commit_log_options)
+      : await continueCommitLog(path, manifest, recovered, commit_log_options).catch((error) => {
+          throw openingFault(path, error)
+        })
   if (recovered !== undefined) {
     const frames = recovered.flatMap((segment) => segment.frames)
     let [changes, bytes] = [0, 0]
@@ -78,7 +81,7 @@ export async function openCommitLogTree(
     }
   } catch (error) {
     await commit_log?.close()
-    throw error
+    throw openingFault(path, error)
   }
   const files: CommitLogFiles = {
     paths: segmentPaths(path),
@@ -87,3 +90,6 @@ export async function openCommitLogTree(
   }
   return commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
 }
+
+const openingFault = (path: string, error: unknown): unknown =>
+  isFault(error) ? error : fileFault(path, error)

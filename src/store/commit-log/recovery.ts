@@ -12,7 +12,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault, syncFolder } from '../file-system.ts'
+import { fileFault, settledUninterrupted, syncFolder } from '../file-system.ts'
 import { type Frame, framesIn } from './frame.ts'
 import type { Manifest } from './manifest.ts'
 import { mendedFrame } from './mended-frame.ts'
@@ -125,16 +125,23 @@ function isNewer(segments: readonly Buffer[], seq: number): boolean {
   })
 }
 
-/** Removes the files that exist. */
+/** Removes the files that exist. Rejects with `not_possible`. */
 export async function removeSegments(path: string): Promise<void> {
   const paths = segmentPaths(path).filter((segment) => existsSync(segment))
-  for (const segment of paths) await rm(segment, { force: true })
-  if (paths.length > 0) await syncFolder(path)
+  try {
+    for (const segment of paths) await rm(segment, { force: true })
+    if (paths.length > 0) await syncFolder(path)
+  } catch (error) {
+    const [one, other] = segmentPaths(path)
+    const why = error instanceof Error ? error.message : String(error)
+    const says = `${one} and ${other} cannot be removed (${why}); look at the disk`
+    throw fault('not_possible', says, { cause: error })
+  }
 }
 
 async function readSegment(path: string): Promise<Buffer | undefined> {
   try {
-    return await readFile(path)
+    return await settledUninterrupted(() => readFile(path))
   } catch (error) {
     if ((error as { code?: unknown }).code === 'ENOENT') return undefined
     throw fileFault(path, error)

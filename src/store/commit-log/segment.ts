@@ -11,6 +11,7 @@
  * which saves a lone caller a quarter of its time. One slow write ends that until the disk is fast
  * again.
  */
+import { settledUninterrupted } from '../file-system.ts'
 import {
   block_bytes,
   createFile,
@@ -64,7 +65,7 @@ export async function createSegment(path: string, options: SegmentOptions): Prom
 export async function openSegment(path: string, options: SegmentOptions): Promise<Segment> {
   const file = await openFile(path, options.onUnsupported)
   try {
-    await file.sync()
+    await settledUninterrupted(file.sync)
     return segmentOver(file, startOfBlock(await file.bytes()), options)
   } catch (error) {
     await file.close()

@@ -14,7 +14,7 @@ import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/prom
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault, syncFolder, syncPath } from '../file-system.ts'
+import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
 import type { LmdbTree } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
@@ -126,7 +126,11 @@ async function isNewFile(path: string): Promise<boolean> {
     const { size } = stats
     if (size === 0) return true
     const first_pages = Buffer.alloc(Math.min(size, new_file_bytes_max))
-    await file.read(first_pages, 0, first_pages.length, 0)
+    await settledUninterrupted(() => file.read(first_pages, 0, first_pages.length, 0)).catch(
+      (error) => {
+        throw fileFault(path, error)
+      },
+    )
     if (areMagic(first_pages)) return false
     const is_new = size === first_pages.length && (await isUninitialised(first_pages))
     if (!is_new) throw notOurs(path)

@@ -8,12 +8,13 @@
  * commit.
  */
 import { statfsSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import type { Key } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import { isFull } from '../file-system.ts'
+import { fileFault, isFull, uninterrupted } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
@@ -38,6 +39,12 @@ const full_disk_bytes = 4 * 1024 * 1024
 
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
 export async function attachLmdbTree(path: string): Promise<LmdbTree> {
+  // LMDB kills the process if it cannot open the file, for one when no more may be open.
+  await (
+    await open(path, 'r+').catch((error) => {
+      throw fileFault(path, error)
+    })
+  ).close()
   return lmdbTree(await openDatabase(path), path, { sums_bytes_max: Number.POSITIVE_INFINITY })
 }
 
@@ -121,7 +128,8 @@ export function lmdbTree(
       checkOpen()
       if (broken !== undefined) throw broken
       try {
-        db.transactionSync(() => fill(writer))
+        // LMDB writes again what was interrupted, but a sync only with its whole commit.
+        uninterrupted(() => db.transactionSync(() => fill(writer)))
       } catch (error) {
         // The last commit stands if its successor's pages could not be written.
         if (isFull(error) || isShortWrite(error))

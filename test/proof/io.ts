@@ -1,0 +1,179 @@
+/**
+ * Each system call of `conveyor serve` on its data files fails in turn while it serves a script of
+ * 500 requests: opening, reading, writing, syncing, mapping, asking, removing, in every thread. It
+ * fails once, or with all of its kind from there on. support/io-faults states what must hold.
+ *
+ * The points are those that two runs without a fault have both reached. A run that goes another way
+ * may miss one, which is then tried again, and told if it is missed always. Not among them are locks,
+ * and the process of its own that opens a file first. What has failed is kept in the folder for
+ * temporary files, where a run with its seed finds it.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type IoBed,
+  type IoFault,
+  makeIoBed,
+  type Point,
+  type State,
+  states,
+  whyNoIoFaults,
+} from '../support/io-faults.ts'
+import { newChance } from '../support/power-disk.ts'
+import type { Edit } from '../support/store-child.ts'
+import type { Failure, Given, Outcome, Proof } from './proof.ts'
+
+/** By kind of call, the errors that it may end with. */
+const errors: Readonly<Record<Point['kind'], readonly IoFault['error'][]>> = {
+  reads: ['EIO', 'EINTR'],
+  writes: ['EIO', 'ENOSPC', 'EINTR', 'short'],
+  other: ['EIO'],
+}
+const hows = ['once', 'ever'] as const
+const at_once = 2
+const tries_max = 3
+const failures_max = 20
+
+/** What a server that a kill has left begins with differs in the beginning alone. */
+const killed_n_max = 3
+
+function faultsOf(points: ReadonlyMap<State, readonly Point[]>): IoFault[] {
+  return states.flatMap((on) =>
+    (points.get(on) ?? [])
+      .filter(({ n }) => on === 'closed' || n <= killed_n_max)
+      .flatMap(({ call, end, n, kind }) =>
+        errors[kind]
+          .filter((error) => error !== 'short' || call.includes('write'))
+          .flatMap((error) => hows.map((how) => ({ call, end, n, error, how, on }))),
+      ),
+  )
+}
+
+async function run(given: Given): Promise<Outcome> {
+  const bed = await makeIoBed()
+  try {
+    return await runOn(bed, given)
+  } finally {
+    await bed.remove()
+  }
+}
+
+/** So few are chosen from the writes of one run. */
+const few = 10
+const keptPath = (seed: number): string => join(tmpdir(), `conveyor-io-${seed}.json`)
+
+/** All that may be tried, or what is to be tried again. */
+async function findFaults(bed: IoBed, { n, seed }: Given): Promise<readonly IoFault[]> {
+  if (n === 1 && existsSync(keptPath(seed))) {
+    return [JSON.parse(readFileSync(keptPath(seed), 'utf8')) as IoFault]
+  }
+  const points = new Map<State, readonly Point[]>()
+  for (const [at, on] of states.entries()) {
+    if (n > few) points.set(on, await pointsOf(bed, on, 2))
+    else if (seed % states.length === at) points.set(on, await pointsOf(bed, on, 1))
+  }
+  const all = faultsOf(points)
+  return n > few ? all : all.filter(({ call }) => /write|sync/.test(call))
+}
+
+async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
+  const { n, seed, tell } = given
+  const all = await findFaults(bed, given)
+  const chosen = shuffled(all, newChance(seed)).slice(0, n)
+  const failures: Failure[] = []
+  const ends = { 'went on': 0, stopped: 0, 'did not start': 0, 'killed by LMDB': 0 }
+  let [tried, missed, refused, stopped_ms_max] = [0, 0, 0, 0]
+  const next = chosen.values()
+  const work = async (): Promise<void> => {
+    for (const fault of next) {
+      if (failures.length >= failures_max) return
+      let result = await bed.attempt(fault, fault.on)
+      for (let again = 1; !result.is_reached && again < tries_max; again++) {
+        if (result.wrong !== undefined) break
+        result = await bed.attempt(fault, fault.on)
+      }
+      tried++
+      if (!result.is_reached) missed++
+      if (result.refused > 0) refused++
+      ends[result.end]++
+      stopped_ms_max = Math.max(stopped_ms_max, result.stopped_ms ?? 0)
+      const { call, end, error, how, on } = fault
+      const what = `${on}: ${call} ${end} ${fault.n} ${error} ${how}`
+      if (result.wrong !== undefined) {
+        const own_seed = n === 1 ? seed : seed + failures.length
+        writeFileSync(keptPath(own_seed), JSON.stringify(fault))
+        failures.push({ seed: own_seed, says: `${what}: ${result.wrong}` })
+      }
+      if (tried % 100 === 0) tell(`${tried} of ${chosen.length}, ${failures.length} failures`)
+    }
+  }
+  await Promise.all(Array.from({ length: at_once }, work))
+  const figures = {
+    ...{ points: all.length, missed, refused, stopped_ms_max: Math.round(stopped_ms_max) },
+    ...{ went_on: ends['went on'], stopped: ends.stopped, did_not_start: ends['did not start'] },
+    killed_by_lmdb: ends['killed by LMDB'],
+  }
+  return { tried, faults: tried - missed, failures, figures }
+}
+
+/** The points that so many runs without a fault have all reached. */
+async function pointsOf(bed: IoBed, on: State, count: 1 | 2): Promise<readonly Point[]> {
+  const keyOf = ({ call, end, n }: Point): string => `${call} ${end} ${n}`
+  const runs = await Promise.all(Array.from({ length: count }, () => bed.attempt(undefined, on)))
+  for (const { wrong } of runs)
+    if (wrong !== undefined) throw new Error(`without a fault: ${wrong}`)
+  const [one, other = one] = runs.map(({ points }) => points)
+  const reached = new Set(other?.map(keyOf))
+  return (one ?? []).filter((point) => reached.has(keyOf(point)))
+}
+
+function shuffled<T>(all: readonly T[], chance: () => number): T[] {
+  return all
+    .map((one) => ({ one, at: chance() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ one }) => one)
+}
+
+/** It takes a write that failed for one that was done. */
+const ignored: readonly Edit[] = [
+  {
+    file: 'store/commit-log/segment-file.ts',
+    from: 'if (error !== null) reject(error)',
+    to: 'if (error !== null) resolve()',
+  },
+]
+
+export const proof: Proof = {
+  name: 'io',
+  unit: 'failing calls',
+  says: 'whatever system call of a server fails, no answer is wrong, it goes on or stops at once with one line, and the file opens with everything that was answered',
+  quick: 2,
+  long: 1_000_000,
+  missing: whyNoIoFaults,
+  run,
+  controls: [
+    {
+      says: 'failed writes of the commit log are taken for done',
+      quick: 1,
+      long: 4,
+      async run({ n }) {
+        const bed = await makeIoBed(ignored)
+        const failures: Failure[] = []
+        try {
+          for (let at = 0; at < n; at++) {
+            const point = { call: 'pwrite', end: '-log-0', n: 20 + at }
+            const { wrong } = await bed.attempt(
+              { ...point, error: 'EIO', how: 'ever', on: 'closed' },
+              'closed',
+            )
+            if (wrong !== undefined) failures.push({ seed: at, says: wrong })
+          }
+        } finally {
+          await bed.remove()
+        }
+        return { tried: n, faults: n, failures }
+      },
+    },
+  ],
+}

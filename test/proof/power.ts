@@ -1,0 +1,264 @@
+/**
+ * The power is cut at every moment of the life of a server, which is killed, started, stopped and
+ * started again under load, with rotations of its commit log and checkpoints. Whatever the disk may
+ * hold then opens, with everything that was answered and no request in part. support/power-disk
+ * states what the disk may hold, support/power-judge what is asked of it.
+ *
+ * The traces of a failure are kept in the folder for temporary files, where a run with its seed finds
+ * them: a server under load does not do the same twice.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { deserialize, serialize } from 'node:v8'
+import { crash_forms } from '../support/commit-log-crash.ts'
+import { type ServerTrace, type TraceOptions, traceServer } from '../support/power-server.ts'
+import type { DiskEvent } from '../support/power-trace.ts'
+import { type JudgedTrace, judgeAgain, judgeTrace, type PowerWork } from '../support/power-work.ts'
+import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
+import { canTrace } from '../support/store-strace.ts'
+import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
+
+interface Form {
+  readonly edits: readonly Edit[]
+  readonly checkpoint_bytes: number
+  /** Answers after which a life of the server ends. */
+  readonly answers: number
+}
+
+/** Segments grow in small steps, and what is put behind a run of new keys is put behind short ones. */
+const small: readonly Edit[] = [
+  {
+    file: 'store/commit-log/segment.ts',
+    from: 'ahead_bytes = 1024 * 1024',
+    to: 'ahead_bytes = 16 * 1024',
+  },
+  { file: 'store/lmdb/full-pages.ts', from: 'run_min = 128', to: 'run_min = 8' },
+]
+/** Each fence is in the trace, as a line that the server says. */
+const tells_fences: Edit = {
+  file: 'store/commit-log/checkpoint.ts',
+  from: 'putFences(writer, last_keys)',
+  to: `for (const _ of last_keys) console.error('fence')
+    putFences(writer, last_keys)`,
+}
+const forms: readonly Form[] = [
+  { edits: [...small, tells_fences], checkpoint_bytes: 12 * 1024, answers: 150 },
+  {
+    edits: [...(crash_forms.at(-1)?.edits ?? []), tells_fences],
+    checkpoint_bytes: 0,
+    answers: 150,
+  },
+  { edits: [tells_fences], checkpoint_bytes: 128 * 1024, answers: 400 },
+]
+
+/** The judge opens a file for each image: with buffers as large as usual that would take its time. */
+const judge_edits: readonly Edit[] = [
+  {
+    file: 'store/commit-log/bounds.ts',
+    from: '[usual_min, usual_max] = [32 * mib, 128 * mib]',
+    to: '[usual_min, usual_max] = [2 * mib, 2 * mib]',
+  },
+  {
+    file: 'store/commit-log/memtable.ts',
+    from: 'first_slots = 1024 * 1024',
+    to: 'first_slots = 4096',
+  },
+]
+let judging: Promise<BuiltChild> | undefined
+let uses = 0
+
+/** The script that judges, built once for the claim and its controls. */
+async function withJudge<T>(use: (script: string) => Promise<T>): Promise<T> {
+  uses++
+  judging ??= buildChild('power-judge-child.ts', judge_edits)
+  const { script, remove } = await judging
+  try {
+    return await use(script)
+  } finally {
+    if (--uses === 0) {
+      judging = undefined
+      await remove()
+    }
+  }
+}
+
+type Lives = TraceOptions['lives'][number][0][]
+const short_life: Lives = ['SIGKILL']
+const long_life: Lives = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM']
+const lifeOf = (form: Form, ends = short_life): TraceOptions => ({
+  ...form,
+  lives: ends.map((end) => [end, ends === short_life ? short_answers : form.answers]),
+})
+const short_answers = 60
+/** Of the claim, for the controls that try the same load. */
+let last_trace: ServerTrace | undefined
+
+const failures_max = 20
+/** The two first pages of LMDB, of which each commit writes one last. */
+const meta_bytes = 2 * 4096
+/** So many images of one trace, in the long form. */
+const images_of_trace = 5_000
+const keptPath = (seed: number): string => join(tmpdir(), `conveyor-power-${seed}.trace`)
+
+async function run({ n, seed, tell }: Given): Promise<Outcome> {
+  return withJudge(async (script) => {
+    if (n === 1 && existsSync(keptPath(seed))) return repeat(script, seed)
+    const distinct = new Set<string>()
+    const failures: Failure[] = []
+    const figures = { traces: 0, states: 0, distinct: 0, commits: 0, rotations: 0, fences: 0 }
+    let [tried, faults] = [0, 0]
+    while (tried < n && failures.length < failures_max) {
+      const own_seed = seed + figures.traces * failures_max
+      const form = forms[figures.traces++ % forms.length] as Form
+      const images = Math.min(n - tried, images_of_trace)
+      const trace = await traceServer(lifeOf(form, n > images_of_trace ? long_life : short_life))
+      last_trace = trace
+      const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
+      for (const { says, work } of judged.failures) {
+        const failure_seed = own_seed + failures.length
+        writeFileSync(keptPath(failure_seed), serialize(work))
+        failures.push({ seed: failure_seed, says })
+      }
+      for (const digest of judged.distinct) distinct.add(digest)
+      tried += judged.images
+      faults += judged.at_risk
+      figures.states += judged.states
+      figures.distinct = distinct.size
+      const { commits, rotations, fences } = seenIn(trace)
+      figures.commits += commits
+      figures.rotations += rotations
+      figures.fences += fences
+      if (tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+    }
+    return { tried, faults, failures, figures }
+  })
+}
+
+async function repeat(script: string, seed: number): Promise<Outcome> {
+  const kept = deserialize(readFileSync(keptPath(seed))) as PowerWork
+  return outcomeOf(await judgeAgain(script, kept), seed)
+}
+
+function outcomeOf({ images, at_risk, failures }: JudgedTrace, seed: number): Outcome {
+  return {
+    ...{ tried: images, faults: at_risk },
+    failures: failures.map(({ says }) => ({ seed, says })),
+  }
+}
+
+/** The last name of each file. */
+function namesIn(events: ServerTrace['events']): Map<number, string> {
+  const names = new Map<number, string>()
+  for (const event of events) {
+    if (event.what === 'name' && event.file !== undefined) names.set(event.file, event.name)
+  }
+  return names
+}
+
+/** What the trace has of all that the images are to come from. */
+function seenIn({ events }: ServerTrace) {
+  const names = namesIn(events)
+  let [commits, rotations, fences] = [0, 0, 0]
+  let active: number | undefined
+  for (const event of events) {
+    if (event.what === 'said') fences += event.text.split('fence\n').length - 1
+    if (event.what !== 'write') continue
+    const name = names.get(event.file) ?? ''
+    if (name === 'db' && event.at < meta_bytes) commits++
+    if (!name.startsWith('db-log-') || event.bytes.every((byte) => byte === 0)) continue
+    if (active !== undefined && active !== event.file) rotations++
+    active = event.file
+  }
+  return { commits, rotations, fences }
+}
+
+/** Runs on the images of the trace of the claim, with some of its syncs taken out. */
+function unsynced(says: string, without: RegExp, share: number): Experiment {
+  const isWithout = (name = ''): boolean => without.test(name)
+  return {
+    ...{ says, quick: 60, long: 1_000 },
+    run: ({ n, seed }) =>
+      withJudge(async (script) => {
+        last_trace ??= await traceServer(lifeOf(forms[0] as Form))
+        const names = namesIn(last_trace.events)
+        const events = last_trace.events.flatMap((event): readonly DiskEvent[] => {
+          if (event.what === 'sync of the folder') return isWithout('folder') ? [] : [event]
+          if (event.what === 'sync') return isWithout(names.get(event.file)) ? [] : [event]
+          if (event.what !== 'write' || !isWithout(names.get(event.file))) return [event]
+          return [{ ...event, is_synced: false }]
+        })
+        return judgeControl({ ...last_trace, events }, { script, seed, images: n }, share)
+      }),
+  }
+}
+
+/** Runs on the images of a worse program. */
+function worse(says: string, edit: Edit, end: 'SIGKILL' | 'SIGTERM', share = 0): Experiment {
+  return {
+    ...{ says, quick: 0, long: 1_000 },
+    run: ({ n, seed }) =>
+      withJudge(async (script) => {
+        const [form] = forms as [Form]
+        const edits = [...form.edits, edit]
+        const trace = await traceServer({ ...form, edits, lives: [[end, form.answers]] })
+        return judgeControl(trace, { script, seed, images: n }, share)
+      }),
+  }
+}
+
+/** No failures where they are not more than this share of the images. */
+async function judgeControl(
+  trace: ServerTrace,
+  options: { readonly script: string; readonly seed: number; readonly images: number },
+  share: number,
+): Promise<Outcome> {
+  const most = share === 0 ? failures_max : options.images
+  const judged = await judgeTrace(trace, { ...options, failures_max: most })
+  const outcome = outcomeOf(judged, options.seed)
+  return judged.failures.length > share * judged.images ? outcome : { ...outcome, failures: [] }
+}
+
+export const proof: Proof = {
+  name: 'power',
+  unit: 'images',
+  says: 'no image of a disk that loses unsynced writes under a server has lost what was answered, has a request in part, or cannot be used',
+  quick: 150,
+  long: 130_000,
+  missing: () => (canTrace() ? undefined : 'strace is missing or may not trace here'),
+  run,
+  controls: [
+    unsynced("the commit log's syncs taken out, where more than half must fail", /-log-/, 1 / 2),
+    unsynced("LMDB's syncs taken out, in checkpoints too", /^db$/, 0),
+    unsynced('the syncs of the folder taken out', /^folder$/, 0),
+    worse(
+      'a program without the sync of the commit log, where more than half must fail',
+      {
+        file: 'store/commit-log/segment-file.ts',
+        from: 'constants.O_DSYNC :',
+        to: 'constants.O_NOATIME :',
+      },
+      'SIGKILL',
+      1 / 2,
+    ),
+    worse(
+      'a program that removes the commit log before the manifest says so',
+      {
+        file: 'store/commit-log/tree.ts',
+        from: 'const is_finished = can_finish',
+        to: `await files?.remove()
+      const is_finished = can_finish`,
+      },
+      'SIGTERM',
+    ),
+    worse(
+      'a program whose manifest is ahead of its checkpoint',
+      {
+        file: 'store/commit-log/checkpoint.ts',
+        from: 'if (slice.length > 0) commitSlice(tree, own, slice)',
+        to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
+      },
+      'SIGKILL',
+    ),
+  ],
+}

@@ -1,0 +1,383 @@
+/**
+ * A server whose system calls on its data files fail (io-faults.c): one try of 500 requests, and a
+ * judgement of what callers were told, how the server ended, and what is in the file.
+ *
+ * The server works on a file that was closed, or on one that a killed server has left. Whatever
+ * fails, no answer is wrong; the server goes on, or ends by itself within a second with code 3 and
+ * one sentence or event; and the file opens then, with everything that was answered.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, constants, loadavg } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '../../src/client/api.ts'
+import { isClientFault } from '../../src/client/faults.ts'
+import { connect } from '../../src/client.ts'
+import { openEngine } from '../../src/open.ts'
+import { judgeLanes } from './crash-servers-judge.ts'
+import { noteOf } from './crash-servers-load.ts'
+import {
+  countersOf,
+  type Lane,
+  type LaneKind,
+  ledger,
+  newLane,
+  orders,
+  requestOf,
+  servers_processes,
+} from './crash-servers-work.ts'
+import { top } from './package-folder.ts'
+import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
+import { quickFolder } from './store-folder.ts'
+
+/** The n-th such call of the process on the file whose path ends like this. */
+export interface Point {
+  readonly call: string
+  readonly end: string
+  readonly n: number
+  readonly kind: 'reads' | 'writes' | 'other'
+  readonly is_main: boolean
+}
+
+export type FaultName = 'EIO' | 'ENOSPC' | 'EINTR' | 'short'
+
+export interface IoFault extends Pick<Point, 'call' | 'end' | 'n'> {
+  readonly error: FaultName
+  readonly how: 'once' | 'ever'
+  /** What the server begins with. */
+  readonly on: State
+}
+
+export const states = ['closed', 'killed'] as const
+export type State = (typeof states)[number]
+
+/**
+ * LMDB kills the process when it cannot open a file, and may when it reports a page that it could
+ * not write (lmdb 3.5.6 uses memory that it has freed, and overruns a buffer).
+ */
+export type IoEnd = 'went on' | 'stopped' | 'did not start' | 'killed by LMDB'
+
+export interface IoResult {
+  readonly is_reached: boolean
+  /** What is wrong with it. */
+  readonly wrong?: string
+  readonly end: IoEnd
+  readonly answered: number
+  readonly refused: number
+  /** From the fault to the end of a server that ended by itself. */
+  readonly stopped_ms?: number
+  readonly points: readonly Point[]
+}
+
+export interface IoBed {
+  /** Without a fault, all points are told. */
+  attempt(fault: IoFault | undefined, on: State): Promise<IoResult>
+  remove(): Promise<void>
+}
+
+/** Most requests are one op: what costs time is the start and the end. */
+const kinds: readonly LaneKind[] = ['http', 'http', ...new Array<LaneKind>(8).fill('single')]
+const requests_of_lane = 50
+const checkpoint_bytes = 64 * 1024
+/** A server that neither answers nor ends for so long hangs. */
+const silent_ms_max = 60_000
+/** A second, times as many processes as want each core. */
+const stopMsMax = (): number => 1_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+/** A full disk may be so for good. */
+const refused_max = 3
+const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [] })
+const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
+
+/** Why it cannot be tried here. */
+export function whyNoIoFaults(): string | undefined {
+  if (process.platform !== 'linux') return 'it needs Linux'
+  return spawnSync('gcc', ['--version']).status === 0 ? undefined : 'gcc is missing'
+}
+
+export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
+  const child = await buildChild('../../bin/conveyor.ts', edits)
+  const folder = await quickFolder('conveyor-io-')
+  const library = join(folder, 'io-faults.so')
+  const source = join(top, 'test/support/io-faults.c')
+  const built = spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])
+  if (built.status !== 0) throw new Error(String(built.stderr))
+  let tries = 0
+  const bed = { child, folder, library, access: await makeStates(child, folder) }
+  return {
+    attempt: (fault, on) => attempt(bed, join(folder, `try-${tries++}`), fault, on),
+    async remove() {
+      rmSync(folder, { recursive: true, force: true })
+      await child.remove()
+    },
+  }
+}
+
+interface Bed {
+  readonly child: BuiltChild
+  readonly folder: string
+  readonly library: string
+  readonly access: Access
+}
+
+interface Access {
+  readonly user: string
+  readonly secret: string
+}
+
+/** The data files that servers begin with. */
+async function makeStates({ script }: BuiltChild, folder: string): Promise<Access> {
+  const path = join(folder, 'closed', 'db')
+  mkdirSync(join(folder, 'closed'))
+  const engine = await openEngine(path)
+  for (const definition of servers_processes) await engine.putProcess(definition)
+  const access = await engine.users.add()
+  for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, access.id)
+  await engine.close()
+  cpSync(join(folder, 'closed'), join(folder, 'killed'), { recursive: true })
+  const killed = spawn(process.execPath, serveArgs(script, join(folder, 'killed', 'db')))
+  await once(createInterface({ input: killed.stdout }), 'line')
+  killed.kill('SIGKILL')
+  await once(killed, 'close')
+  return { user: access.id, secret: access.secret }
+}
+
+function serveArgs(script: string, path: string): string[] {
+  const limits = ['--checkpoint-bytes', String(checkpoint_bytes), '--drain-ms-max', '500']
+  return [script, 'serve', '--json', '--db', path, '--http', '127.0.0.1:0', ...limits]
+}
+
+async function attempt(
+  { child, folder, library, access }: Bed,
+  own: string,
+  fault: IoFault | undefined,
+  on: State,
+): Promise<IoResult> {
+  cpSync(join(folder, on), own, { recursive: true })
+  const path = join(own, 'db')
+  const log = `${own}.log`
+  const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
+  try {
+    const server = serve(serveArgs(child.script, path), {
+      ...{ LD_PRELOAD: library, IO_BASE: path, IO_LOG: log },
+      ...(fault && { IO_FAULT: textOf(fault) }),
+    })
+    const told = await load(server, lanes, access)
+    const { code, ended_ms, is_hung, said } = await server.ended
+    const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
+    const faults_ms = [...reached.matchAll(/^fault (\d+)$/gm)].map(([, ns]) => Number(ns) / 1e6)
+    const stopped_ms = stopTime(faults_ms, ended_ms, told, said)
+    const wrong =
+      told.wrong ??
+      (is_hung ? `it hung: ${said.slice(-500)}` : wrongEnd(code, told, said, stopped_ms)) ??
+      (await wrongIn(path, lanes))
+    return {
+      is_reached: faults_ms.length > 0,
+      end: endOf(code, told),
+      answered: lanes.reduce((sum, lane) => sum + lane.acked, 0),
+      refused: told.refused,
+      points: fault === undefined ? pointsIn(reached) : [],
+      ...(wrong !== undefined && { wrong }),
+      ...(stopped_ms !== undefined && { stopped_ms }),
+    }
+  } finally {
+    rmSync(own, { recursive: true, force: true })
+    rmSync(log, { force: true })
+  }
+}
+
+function textOf({ call, end, n, error, how }: IoFault): string {
+  const named = error === 'short' ? 'short' : constants.errno[error]
+  return `${call} ${end} ${n} ${named} ${how}`
+}
+
+function pointsIn(log: string): Point[] {
+  const kinds = ['reads', 'writes', 'other'] as const
+  return log.split('\n').flatMap((line) => {
+    const [call, end, n, kind, thread] = line.split(' ')
+    if (call === undefined || end === undefined || thread === undefined) return []
+    const is_main = thread === 'main'
+    return [{ call, end, n: Number(n), kind: kinds[Number(kind)] ?? 'other', is_main }]
+  })
+}
+
+interface Server {
+  /** Undefined where it ended before it listened. */
+  readonly url: Promise<string | undefined>
+  onAnswer(): void
+  stop(): void
+  readonly ended: Promise<{
+    readonly code: number | string
+    /** Of the time of day. */
+    readonly ended_ms: number
+    readonly is_hung: boolean
+    readonly said: string
+  }>
+}
+
+function serve(args: readonly string[], env: Readonly<Record<string, string>>): Server {
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, UV_USE_IO_URING: '0', ...env },
+  })
+  let said = ''
+  let is_hung = false
+  const timer = setTimeout(() => {
+    is_hung = true
+    child.kill('SIGKILL')
+  }, silent_ms_max)
+  child.stderr.on('data', (text) => {
+    said += text
+  })
+  const line = once(createInterface({ input: child.stdout }), 'line')
+  const exited = once(child, 'exit').then(() => performance.timeOrigin + performance.now())
+  const closed = once(child, 'close')
+  return {
+    url: Promise.race([
+      line.then(([text]) => (JSON.parse(text as string) as { readonly http: string }).http),
+      closed.then(() => undefined),
+    ]),
+    onAnswer: () => void timer.refresh(),
+    stop: () => void child.kill('SIGTERM'),
+    ended: (async () => {
+      const ended_ms = await exited
+      const [code, signal] = (await closed) as [number | null, string | null]
+      clearTimeout(timer)
+      return { code: code ?? signal ?? '', ended_ms, is_hung, said }
+    })(),
+  }
+}
+
+interface Loaded {
+  readonly is_served: boolean
+  /** When the first request was sent. */
+  readonly served_ms: number
+  /** Whether each request was answered or refused for want of space. */
+  readonly is_done: boolean
+  readonly refused: number
+  readonly wrong?: string
+}
+
+/** Sends the requests of all lanes, and stops the server if they were taken. */
+async function load(server: Server, lanes: readonly Lane[], access: Access): Promise<Loaded> {
+  const url = await server.url
+  if (url === undefined) return { is_served: false, served_ms: 0, is_done: false, refused: 0 }
+  const served = { is_served: true, served_ms: performance.timeOrigin + performance.now() }
+  server.onAnswer()
+  const client = await connect({ url, ...access, ...client_options })
+  try {
+    const ended = await Promise.all(lanes.map((lane) => sendLane(lane, client, server.onAnswer)))
+    const refused = ended.reduce((sum, one) => sum + one.refused, 0)
+    const is_done = ended.every((one) => one.is_done)
+    if (is_done) server.stop()
+    return { ...served, is_done, refused }
+  } catch (error) {
+    server.stop()
+    const wrong = `a caller was told what is wrong: ${(error as Error).message}`
+    return { ...served, is_done: false, refused: 0, wrong }
+  } finally {
+    await client.close()
+  }
+}
+
+/** Rejects where an answer is wrong. */
+async function sendLane(lane: Lane, client: Client, onAnswer: () => void) {
+  const note = noteOf(lane, onAnswer)
+  let refused = 0
+  /** Whether it was answered; a refused request is sent again. */
+  const send = async (work: () => Promise<void>): Promise<boolean> => {
+    for (;;) {
+      try {
+        await work()
+        return true
+      } catch (error) {
+        if (!isClientFault(error)) throw error
+        if (error.code !== 'no_space' || ++refused >= refused_max) return false
+        await sleep(50)
+      }
+    }
+  }
+  const counters = countersOf(lane)
+  if (counters.length > 0 && !(await send(async () => void (await client.apply(counters))))) {
+    return { refused, is_done: refused >= refused_max }
+  }
+  while (lane.sent < requests_of_lane) {
+    lane.sent++
+    const parts = requestOf(lane, lane.sent)
+    const is_answered = await send(async () =>
+      note(parts, await client.apply(parts.map(({ op }) => op))),
+    )
+    if (!is_answered) return { refused, is_done: refused >= refused_max }
+  }
+  return { refused, is_done: true }
+}
+
+const lmdb_signals: readonly unknown[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS']
+
+function endOf(code: number | string, { is_served }: Loaded): IoEnd {
+  if (lmdb_signals.includes(code)) return 'killed by LMDB'
+  return code === 0 ? 'went on' : is_served ? 'stopped' : 'did not start'
+}
+
+const failures = /^{.*"time":"([^"]+)".*"event":"store_failed".*$/gm
+
+/** From the call that has failed last before the event, unless it failed before all requests. */
+function stopTime(
+  faults_ms: readonly number[],
+  ended_ms: number,
+  { served_ms, is_done }: Loaded,
+  said: string,
+): number | undefined {
+  const [[, time] = []] = said.matchAll(failures)
+  // What fails in the close that was asked for does not hurry it.
+  if (time === undefined || is_done) return undefined
+  const told_ms = Date.parse(time) + 1
+  const fault_ms = faults_ms.findLast((at_ms) => at_ms <= told_ms)
+  return fault_ms === undefined || fault_ms < served_ms ? undefined : ended_ms - fault_ms
+}
+
+/** The code of a refusal to start, where it is one line. */
+function refusalIn(said: string): string | undefined {
+  const lines = said.split('\n').filter((line) => line.startsWith('{"error":'))
+  const [line] = lines
+  if (lines.length !== 1 || line === undefined) return undefined
+  return (JSON.parse(line) as { readonly error: string }).error
+}
+const refusals: readonly unknown[] = ['not_possible', 'not_a_database', 'no_space', 'store_failed']
+
+/** It goes on, or stops with one event, or does not start with one sentence. */
+function wrongEnd(
+  code: number | string,
+  { is_served, is_done }: Loaded,
+  said: string,
+  stopped_ms: number | undefined,
+): string | undefined {
+  const events = [...said.matchAll(failures)].length
+  const what = `exit ${code}: ${said.slice(-1_500)}`
+  if (lmdb_signals.includes(code)) return undefined
+  if (!is_served) {
+    const is_refused = code === 3 && refusals.includes(refusalIn(said))
+    return is_refused ? undefined : `it did not start, ${what}`
+  }
+  if (code === 0) return is_done && events === 0 ? undefined : `it lost callers, ${what}`
+  if (code !== 3 || events !== 1) return `it did not stop as it should, ${what}`
+  return (stopped_ms ?? 0) > stopMsMax() ? `it took ${stopped_ms} ms, ${what}` : undefined
+}
+
+/** What is wrong in the file, opened again on a disk that works. */
+async function wrongIn(path: string, lanes: readonly Lane[]): Promise<string | undefined> {
+  try {
+    const engine = await openEngine(path, { timers: false })
+    try {
+      const { verdict } = await judgeLanes(engine, lanes)
+      const says = JSON.stringify(verdict)
+      return says === is_whole ? undefined : `the file: ${says.slice(0, 1_000)}`
+    } finally {
+      await engine.close()
+    }
+  } catch (error) {
+    return `the file cannot be opened again: ${(error as Error).message}`
+  }
+}

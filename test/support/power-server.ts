@@ -1,0 +1,173 @@
+/**
+ * The trace of a server under load: its file is made, callers of both its servers work on it, and it
+ * is killed, started again, stopped and started again. With it, from which line of the trace on each
+ * request was answered: the one at which the server began to send the last byte of the answer.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
+import { type ByteTap, openByteTap } from './byte-tap.ts'
+import { openCallers, sendLane, sendSteadily, type Target } from './crash-servers-load.ts'
+import { countersOf, type Lane, lane_kinds, newLane } from './crash-servers-work.ts'
+import { type DiskEvent, type DiskTrace, newDiskTrace } from './power-trace.ts'
+import { buildChild, type Edit } from './store-child.ts'
+
+export interface AnsweredLane {
+  /** `acked` counts nothing here: `answered_at` says from when on. */
+  readonly lane: Lane
+  /** By request, the line of the trace; some of the last may be missing. */
+  readonly answered_at: readonly number[]
+}
+
+export interface ServerTrace {
+  readonly events: readonly DiskEvent[]
+  readonly lanes: readonly AnsweredLane[]
+  /** The line from which on the file has its processes and its user. */
+  readonly ready_at: number
+}
+
+export interface TraceOptions {
+  readonly edits: readonly Edit[]
+  readonly checkpoint_bytes: number
+  /** How each life ends, and after how many answers. */
+  readonly lives: readonly (readonly [end: 'SIGKILL' | 'SIGTERM', answers: number])[]
+}
+
+export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
+  const { edits, checkpoint_bytes, lives } = options
+  const [server, setup] = await Promise.all([
+    buildChild('../../bin/conveyor.ts', edits),
+    buildChild('power-setup-child.ts', edits.filter(isInStore)),
+  ])
+  try {
+    const tls = join(server.folder, 'tls')
+    const making = { now_ms: systemClock.now_ms(), chance: systemChance }
+    await initFolder(tls, [], making)
+    const { names } = await addClient(tls, 'load', making)
+    const folder = join(server.folder, 'disk')
+    mkdirSync(folder)
+    const path = join(folder, 'db')
+    const trace = newDiskTrace(folder)
+    const made = trace.start([setup.script, path, names[0] as string])
+    const access = (await firstLine(made)) as Pick<Target, 'user' | 'secret'>
+    await trace.end()
+    const ready_at = trace.events.findLast(({ what }) => what === 'said')?.began ?? 0
+    const servers = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
+    const limits = ['--checkpoint-bytes', String(checkpoint_bytes), '--drain-ms-max', '2000']
+    const args = [server.script, 'serve', '--json', '--db', path, ...servers, ...limits]
+    const lanes: AnsweredLane[] = []
+    for (const [place, [end, answers]] of lives.entries()) {
+      const life = { place, end, answers, target: { ...access, folder: tls } }
+      lanes.push(...(await traceLife(trace, args, life)))
+    }
+    return { events: trace.events, lanes, ready_at }
+  } finally {
+    await Promise.all([server.remove(), setup.remove()])
+  }
+}
+
+const isInStore = ({ file }: Edit): boolean => file.startsWith('store/')
+
+interface Life {
+  readonly place: number
+  readonly end: 'SIGKILL' | 'SIGTERM'
+  readonly answers: number
+  readonly target: Omit<Target, 'url' | 'address'>
+}
+
+interface Caller {
+  readonly lane: Lane
+  readonly taps: readonly ByteTap[]
+  /** By request, what the caller had received by then. */
+  readonly received: ReadonlyMap<number, number>[]
+}
+
+async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) {
+  const first_event = trace.events.length
+  const child = trace.start(args)
+  const { http, grpc, pid } = (await firstLine(child)) as {
+    readonly http: string
+    readonly grpc: string
+    readonly pid: number
+  }
+  const callers: Caller[] = []
+  const stop = new AbortController()
+  let answers = 0
+  const onAck = (caller: Caller): void => {
+    caller.received.push(new Map(caller.taps.flatMap((tap) => [...tap.counts()])))
+    if (++answers !== life.answers) return
+    if (life.end === 'SIGKILL') process.kill(pid, 'SIGKILL')
+    else stop.abort()
+  }
+  const kinds = life.end === 'SIGKILL' ? lane_kinds : lane_kinds.filter((kind) => kind !== 'stream')
+  await Promise.all(
+    kinds.map(async (kind) => {
+      const taps = await Promise.all([new URL(http).host, grpc].map(openByteTap))
+      const [url = '', address = ''] = taps.map((tap) => tap.address)
+      const lane = newLane(`${kind} ${life.place}`, kind)
+      const caller: Caller = { lane, taps, received: [] }
+      callers.push(caller)
+      const clients = await openCallers({ ...life.target, url: `http://${url}`, address })
+      try {
+        const counters = countersOf(lane)
+        if (counters.length > 0) await clients.http.apply(counters)
+        if (life.end === 'SIGKILL') await sendLane(lane, clients, () => onAck(caller))
+        else await sendSteadily(lane, clients, { signal: stop.signal, onAck: () => onAck(caller) })
+      } finally {
+        await clients.close()
+        for (const tap of taps) tap.close()
+      }
+    }),
+  )
+  if (life.end === 'SIGTERM') process.kill(pid, 'SIGTERM')
+  const last_line = await trace.end()
+  const sent = sentBy(trace.events.slice(first_event))
+  return callers.map(({ lane, received }) => ({
+    lane,
+    answered_at: received.map((counts) => lineOf(counts, sent, last_line)),
+  }))
+}
+
+/** By port of the peer, what was sent up to each line. */
+function sentBy(events: readonly DiskEvent[]): Map<number, { line: number; count: number }[]> {
+  const sent = new Map<number, { line: number; count: number }[]>()
+  for (const event of events) {
+    if (event.what !== 'sent') continue
+    const all = sent.get(event.port) ?? []
+    all.push({ line: event.began, count: (all.at(-1)?.count ?? 0) + event.count })
+    sent.set(event.port, all)
+  }
+  return sent
+}
+
+/** The line at which the last byte of all that was received was being sent. */
+function lineOf(
+  counts: ReadonlyMap<number, number>,
+  sent: ReturnType<typeof sentBy>,
+  last_line: number,
+): number {
+  const lines = [...counts].map(([port, count]) => {
+    const own = sent.get(port)?.find((one) => one.count >= count)
+    // The kill has cut that call off.
+    return own?.line ?? last_line
+  })
+  return Math.max(...lines)
+}
+
+async function firstLine(child: ChildProcess): Promise<object> {
+  let said = ''
+  child.stderr?.on('data', (text) => {
+    said = `${said}${text}`.slice(-2_000)
+  })
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
+  const line = await Promise.race([
+    once(lines, 'line').then(([text]) => text as string),
+    once(child, 'close').then(() => undefined),
+  ])
+  if (line === undefined) throw new Error(`the traced process ended early: ${said}`)
+  return JSON.parse(line) as object
+}

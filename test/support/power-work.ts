@@ -1,0 +1,168 @@
+/**
+ * Has the images of a trace judged by several processes, each image in one of them: LMDB kills a
+ * process that opens some broken files, which then counts as a failure, and another goes on.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { serialize } from 'node:v8'
+import { type Cut, newDisk } from './power-disk.ts'
+import type { ServerTrace } from './power-server.ts'
+import { quickFolder } from './store-folder.ts'
+
+/** The n-th image of a cut. */
+export interface Place {
+  readonly at: number
+  readonly n: number
+}
+
+/** What a process that judges is told. */
+export interface PowerWork {
+  readonly trace: ServerTrace
+  readonly seed: number
+  /** By cut, how many images of it are judged. */
+  readonly counts: readonly number[]
+  /** It takes each `shares`th cut. */
+  readonly share: number
+  readonly shares: number
+  readonly from: Place
+  /** A folder of its own. */
+  readonly folder: string
+  readonly failures_max: number
+}
+
+export interface JudgedTrace {
+  readonly images: number
+  /** Images that lack something or have it in part. */
+  readonly at_risk: number
+  /** Digests of the images. */
+  readonly distinct: ReadonlySet<string>
+  readonly states: number
+  readonly failures: readonly JudgedFailure[]
+}
+
+export interface JudgedFailure {
+  readonly says: string
+  /** Repeats this one. */
+  readonly work: PowerWork
+}
+
+export interface JudgeOptions {
+  /** The script of power-judge-child. */
+  readonly script: string
+  readonly seed: number
+  readonly images: number
+  readonly failures_max: number
+}
+
+/** Two processes take longer to start than to judge few images. */
+const [shares_max, images_of_share] = [2, 500]
+
+export async function judgeTrace(trace: ServerTrace, options: JudgeOptions): Promise<JudgedTrace> {
+  const { script, seed, images, failures_max } = options
+  const counts = imagesOfCuts(newDisk(trace.events).cuts, images)
+  const shares = Math.min(shares_max, Math.ceil(images / images_of_share))
+  const judged = await Promise.all(
+    Array.from({ length: shares }, (_, share) =>
+      judgeShare(script, {
+        ...{ trace, seed, counts, share, shares, from: { at: 0, n: 0 }, folder: '' },
+        failures_max: Math.ceil(failures_max / shares),
+      }),
+    ),
+  )
+  const sum = (of: (one: JudgedTrace) => number): number =>
+    judged.reduce((all, one) => all + of(one), 0)
+  return {
+    images: sum((one) => one.images),
+    at_risk: sum((one) => one.at_risk),
+    distinct: new Set(judged.flatMap((one) => [...one.distinct])),
+    states: sum((one) => one.states),
+    failures: judged.flatMap((one) => one.failures),
+  }
+}
+
+/** The more is loose at a cut, the more there is to try; without anything loose there is one image. */
+function imagesOfCuts(cuts: readonly Cut[], images: number): number[] {
+  const weights = cuts.map(({ loose }) => (loose.length === 0 ? 0 : 2 + Math.min(loose.length, 30)))
+  const all = weights.reduce((sum, weight) => sum + weight, 0)
+  const plain = weights.filter((weight) => weight === 0).length
+  // Of few images most are of cuts at which something is at risk.
+  const one_in = Math.max(1, Math.ceil((4 * plain) / images))
+  const left = images - Math.ceil(plain / one_in)
+  let [sum, seen] = [0, 0]
+  return weights.map((weight) => {
+    if (weight === 0) return seen++ % one_in === 0 ? 1 : 0
+    const before = Math.floor((sum * left) / all)
+    sum += weight
+    return Math.floor((sum * left) / all) - before
+  })
+}
+
+/** Judges the images of one share, or those behind the one that it is repeated for. */
+async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace> {
+  const folder = await quickFolder('conveyor-power-')
+  const path = join(folder, 'work')
+  const failures: JudgedFailure[] = []
+  const distinct = new Set<string>()
+  let [images, at_risk, states] = [0, 0, 0]
+  let from: Place | undefined = work.from
+  try {
+    while (from !== undefined && failures.length < work.failures_max) {
+      const failures_max = work.failures_max - failures.length
+      writeFileSync(path, serialize({ ...work, from, folder, failures_max } satisfies PowerWork))
+      const child = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const ended = once(child, 'close')
+      let said = ''
+      child.stderr.on('data', (text) => {
+        said = `${said}${text}`.slice(-1_000)
+      })
+      let last: Place | undefined
+      let is_done = false
+      const fail = (place: Place, says: string): void => {
+        failures.push({ says, work: { ...work, from: place, failures_max: 1 } })
+      }
+      for await (const line of createInterface({ input: child.stdout })) {
+        const [, word, json = ''] = /^(\w+) (.*)$/.exec(line) ?? []
+        const told = JSON.parse(json) as Place & {
+          readonly says: string
+          readonly whole: boolean
+        } & Done
+        if (word === 'begin') {
+          last = told
+          images++
+          if (!told.whole) at_risk++
+        } else if (word === 'failed') fail(told, told.says)
+        else {
+          is_done = true
+          states += told.states
+          for (const digest of told.images) distinct.add(digest)
+        }
+      }
+      const [code, signal] = (await ended) as [number | null, string | null]
+      if (is_done) break
+      if (last === undefined) throw new Error(`the judge ended with ${code ?? signal}: ${said}`)
+      const { at, n }: Place = last
+      fail({ at, n }, `it ends the process that opens it (${code ?? signal}): ${said}`)
+      from = { at, n: n + 1 }
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { images, at_risk, distinct, states, failures }
+}
+
+interface Done {
+  readonly images: readonly string[]
+  readonly states: number
+}
+
+/** Judges again what has failed. */
+export async function judgeAgain(script: string, work: PowerWork): Promise<JudgedTrace> {
+  const counts = work.counts.map((count, at) =>
+    at === work.from.at ? Math.min(count, work.from.n + 1) : 0,
+  )
+  return judgeShare(script, { ...work, counts })
+}
