@@ -129,6 +129,8 @@ function newBase(changes: readonly Change[]) {
     if (event.what === 'name') {
       named.set(event.name, event.file)
       if (event.from !== undefined) named.set(event.from, undefined)
+    } else if (event.is_cut) {
+      if (fate === 'there') to.set(event.file, Buffer.alloc(0))
     } else {
       const before = to.get(event.file) ?? Buffer.alloc(0)
       const is_own = base === to || before !== files.get(event.file)

@@ -136,7 +136,7 @@ function stateOf(tree: Tree, image: Folder): string {
   for (const { key, value } of tree.range('', '\xff', false)) {
     hash.update(`${key.length} ${key} ${value.length} `, 'latin1').update(value)
   }
-  for (const [name, bytes] of image) if (!/^db(-log-\d)?$/.test(name)) add(hash, name, bytes)
+  for (const [name, bytes] of image) if (!/^db(-log-\d|-sums)?$/.test(name)) add(hash, name, bytes)
   return hash.digest('base64')
 }
 

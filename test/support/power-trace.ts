@@ -30,6 +30,8 @@ export type DiskEvent = Span &
         readonly file: number
         readonly at: number
         readonly bytes: Buffer
+        /** It empties the file, and has no bytes. */
+        readonly is_cut?: true
         /** Its handle syncs each write. */
         readonly is_synced: boolean
       }
@@ -126,8 +128,11 @@ function newReader(folder: string) {
     if (name === undefined || call.result.startsWith('-1')) return
     const handle = /^\d+/.exec(call.result)?.[0] as string
     handles.set(handle, { is_synced: /O_D?SYNC/.test(call.args), at: 0 })
-    if (/O_TRUNC/.test(call.args)) throw new Error(`${name} is cut by its opening`)
     if (!names.has(name)) create(name, spanOf(call))
+    else if (/O_TRUNC/.test(call.args)) {
+      const cut = { at: 0, bytes: Buffer.alloc(0), is_cut: true, is_synced: false } as const
+      write({ what: 'write', file: names.get(name) as number, ...cut, ...spanOf(call) })
+    }
   }
 
   function create(name: string, span: Span): void {
@@ -138,7 +143,7 @@ function newReader(folder: string) {
 
   function write(event: Extract<DiskEvent, { what: 'write' }>): void {
     const { file, at, bytes } = event
-    const before = contents[file] as Buffer
+    const before = event.is_cut ? Buffer.alloc(0) : (contents[file] as Buffer)
     const after = at + bytes.length > before.length ? Buffer.alloc(at + bytes.length) : before
     if (after !== before) before.copy(after)
     bytes.copy(after, at)

@@ -321,7 +321,6 @@ export function commitLogTree(
       const is_finished = can_finish && (await checkpointer.finish())
       await checkpointer.close()
       await commit_log?.close()
-      // What cannot be removed is empty for the next open, which removes it.
       if (is_finished) await files?.remove().catch(() => {})
     } finally {
       await tree.close()
