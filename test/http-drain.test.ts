@@ -2,6 +2,8 @@
  * Drain and start of the HTTP server: requests under way are answered, new ones are refused.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
@@ -31,6 +33,17 @@ async function heldServer(
   }
   const server = await openHttp({ limits: { drain_ms_max } }, { submit })
   return { server, release, called }
+}
+
+/** What comes until the other side has ended. */
+async function textOf(socket: Socket): Promise<string> {
+  let text = ''
+  socket.setEncoding('utf8').on('data', (part) => {
+    text += part
+  })
+  await once(socket, 'end')
+  socket.end()
+  return text
 }
 
 describe('drain', () => {
@@ -66,6 +79,30 @@ describe('drain', () => {
     await drained
     const again = await serveHttp(server.engine, { port: server.port })
     await again.drain()
+    await server.engine.close()
+  })
+
+  test('what was sent before is answered, on connections that are kept and on new ones', async () => {
+    const server = await openHttp()
+    const kept = await connectRaw(server.port)
+    kept.send(server.post(body))
+    assert.equal(codeOf(await kept.answer()), 'ok')
+    const sockets = Array.from({ length: 20 }, () =>
+      connect({ host: '127.0.0.1', port: server.port }),
+    )
+    const answers = sockets.map((socket, n) => {
+      socket.write(server.post(createBody(`new ${n}`)))
+      return textOf(socket)
+    })
+    // The kernel has taken them all, and this process has accepted some of them.
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    kept.send(server.post(createBody('kept')))
+    const drained = server.http.drain()
+    assert.match(codeOf(await kept.answer()), /^(ok|shutting_down)$/)
+    for (const text of await Promise.all(answers)) {
+      assert.match(text, /"request_proc":"(ok|shutting_down)"/)
+    }
+    await drained
     await server.engine.close()
   })
 

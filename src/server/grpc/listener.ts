@@ -30,6 +30,8 @@ export interface Listener {
   use(set: TlsSet): void
   /** Stops listening; open connections stay. Resolves when the last has closed. */
   close(): Promise<void>
+  /** Connections so far. */
+  seen(): number
   /** Destroys every connection. */
   destroyAll(): void
 }
@@ -61,11 +63,13 @@ export async function listen(how: ListenOptions): Promise<Listener> {
   const server = tls === undefined ? plainServer(served) : tlsServer(served, tls)
   server.maxConnections = limits.connections_max
   const sockets = new Set<Socket>()
+  let seen = 0
   const addresses = newAddressConnections(limits.address_connections_max)
   const tellOverloaded = (address: string | undefined): void =>
     how.tell('request_refused', { server: 'grpc', code: 'overloaded', address })
   // In front of the handshake, for which the server listens already.
   server.prependListener('connection', (socket: Socket) => {
+    seen++
     if (!addresses.enter(socket)) {
       tellOverloaded(socket.remoteAddress)
       return void socket.destroy()
@@ -82,6 +86,7 @@ export async function listen(how: ListenOptions): Promise<Listener> {
     address: server.address() as AddressInfo,
     use: (set) => (server as TlsServer).setSecureContext(secureOptions(set)),
     close: () => new Promise((resolve) => server.close(() => resolve())),
+    seen: () => seen,
     destroyAll() {
       for (const socket of sockets) socket.destroy()
     },

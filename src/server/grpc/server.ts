@@ -18,7 +18,7 @@ import { type LimitName, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { linger_ms } from '../http/connection.ts'
-import { newUnderway } from '../http/underway.ts'
+import { inputRead, newUnderway } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAnswerTurns } from './answer-turns.ts'
@@ -142,6 +142,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     context.draining = true
     unwatchTls()
     endHealth()
+    await inputRead(listener.seen)
     const closed = listener.close()
     for (const end of [...context.drain_callbacks]) end()
     // Calls back before calls on injected connections have ended, so these are counted.

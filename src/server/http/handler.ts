@@ -20,7 +20,7 @@ import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'
 import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
-import { newUnderway, whenOver } from './underway.ts'
+import { inputRead, newUnderway, whenOver } from './underway.ts'
 
 export interface HttpHandler {
   /**
@@ -63,6 +63,8 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
   const connections = new WeakMap<Socket, Connection>()
   const busy = new Set<Connection>()
   const underway = newUnderway()
+  /** Requests so far. */
+  let seen = 0
 
   function connectionAt(socket: Socket): Connection {
     const known = connections.get(socket)
@@ -79,6 +81,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
 
   function begin(exchange: Exchange): void {
     const { connection, request, response } = exchange
+    seen++
     beginRequest(context, connection)
     busy.add(connection)
     underway.begin()
@@ -115,6 +118,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
   let drained: Promise<void> | undefined
   async function drain(): Promise<void> {
     context.draining = true
+    await inputRead(() => seen)
     for (const { waiting } of busy) for (const end of waiting) end('draining')
     await underway.quiet(context.limits.drain_ms_max)
   }

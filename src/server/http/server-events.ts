@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemClock, within } from '../../core/clock.ts'
+import { steadyClock, systemClock, within } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
 import { newAddressConnections } from './address-connections.ts'
@@ -25,7 +25,7 @@ import type { ServerContext } from './exchange.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
-import { newUnderway } from './underway.ts'
+import { inputRead, newUnderway } from './underway.ts'
 
 /** Connections over the bounds that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
@@ -44,8 +44,11 @@ export function attachEvents(
   const addresses = newAddressConnections(address_connections_max)
   let over_limit = 0
   const underway = newUnderway()
+  /** Connections and requests so far. */
+  let seen = 0
 
   const onConnection = (socket: Socket): void => {
+    seen++
     const is_over = connections.size - over_limit >= connections_max || !addresses.enter(socket)
     if (is_over && over_limit === over_limit_connections_max) {
       socket.destroy()
@@ -84,6 +87,7 @@ export function attachEvents(
       request.resume()
       return
     }
+    seen++
     beginRequest(context, connection)
     underway.begin()
     response.on('finish', onFinish)
@@ -119,14 +123,17 @@ export function attachEvents(
   const close = () => new Promise<void>((resolve) => server.close(() => resolve()))
 
   return async () => {
+    const until_ms = steadyClock.now_ms() + context.limits.drain_ms_max
     context.draining = true
     const closing = is_held ? close() : undefined
+    await inputRead(() => seen)
     for (const { waiting } of connections.values()) for (const end of waiting) end('draining')
     server.closeIdleConnections()
     await underway.quiet(context.limits.drain_ms_max)
     const closed = closing ?? close()
     for (const { socket, closing } of connections.values()) if (!closing) socket.destroy()
-    await within(systemClock, linger_ms, closed)
+    const left_ms = Math.max(0, until_ms - steadyClock.now_ms())
+    await within(systemClock, Math.min(linger_ms, left_ms), closed)
     for (const socket of connections.keys()) socket.destroy()
     await closed
   }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemClock, within } from '../../core/clock.ts'
+import { nextTurn, systemClock, within } from '../../core/clock.ts'
 
 export interface Underway {
   begin(): void
@@ -31,6 +31,25 @@ export function newUnderway(): Underway {
       })
       await within(systemClock, ms_max, quiet)
     },
+  }
+}
+
+/** A connection is accepted in one turn, and what it sent is read in the next. */
+const quiet_turns = 8
+const read_turns_max = 2_000
+
+/**
+ * Resolves once the event loop has read what the kernel had received before. A server that drains
+ * waits for that, so that whoever sent a request before is answered and not cut off. One connection
+ * is accepted in a turn, so it goes on while `seen`, a count of connections and requests, changes.
+ */
+export async function inputRead(seen: () => number): Promise<void> {
+  let last = seen()
+  let quiet = 0
+  for (let turn = 0; turn < read_turns_max && quiet < quiet_turns; turn++) {
+    await nextTurn()
+    quiet = seen() === last ? quiet + 1 : 0
+    last = seen()
   }
 }
 
