@@ -1,6 +1,6 @@
 /**
  * `npm test [-- NAME...]`: compiles src, bin and test once into `build/`, and runs the test files
- * there (all, or those named as in `crash` for test/crash.test.ts) under plain Node.
+ * there (all, or those named as in `timers` for test/timers.test.ts) under plain Node.
  *
  * A process that compiles as it loads spends twice the processor time of its start on that; the
  * tests start some two hundred processes and threads. Types are not checked here (`npm run types`).
@@ -27,8 +27,8 @@ const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
   ...['vectors', 'commit-log-recover', 'store-commit-log', 'package', 'proofs'],
-  ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'crash-servers', 'readme', 'crash'],
-  ...['commit-log-faults', 'restart', 'restore', 'line-sink', 'crash-work'],
+  ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'readme'],
+  ...['commit-log-faults', 'restart', 'restore', 'line-sink'],
 ]
 /** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
 const same_on_each_node: readonly string[] = [

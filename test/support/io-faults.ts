@@ -17,18 +17,17 @@ import type { Client } from '../../src/client/api.ts'
 import { isClientFault } from '../../src/client/faults.ts'
 import { connect } from '../../src/client.ts'
 import { openEngine } from '../../src/open.ts'
-import { judgeLanes } from './crash-servers-judge.ts'
-import { noteOf } from './crash-servers-load.ts'
+import { noteOf } from './lane-callers.ts'
+import { judgeLanes } from './lane-judge.ts'
 import {
-  countersOf,
   type Lane,
   type LaneKind,
+  lane_processes,
   ledger,
   newLane,
   orders,
   requestOf,
-  servers_processes,
-} from './crash-servers-work.ts'
+} from './lanes.ts'
 import { top } from './package-folder.ts'
 import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
 import { quickFolder } from './store-folder.ts'
@@ -79,7 +78,11 @@ export interface IoBed {
 }
 
 /** Most requests are one op: what costs time is the start and the end. */
-const kinds: readonly LaneKind[] = ['http', 'http', ...new Array<LaneKind>(8).fill('single')]
+const kinds: readonly LaneKind[] = [
+  'http_path',
+  'http_path',
+  ...new Array<LaneKind>(8).fill('single'),
+]
 const requests_of_lane = 50
 const checkpoint_bytes = 64 * 1024
 /** A server that neither answers nor ends for so long hangs. */
@@ -88,7 +91,7 @@ const silent_ms_max = 60_000
 const stopMsMax = (): number => 1_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 /** A full disk may be so for good. */
 const refused_max = 3
-const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [] })
+const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 
 /** Why it cannot be tried here. */
@@ -132,7 +135,7 @@ async function makeStates({ script }: BuiltChild, folder: string): Promise<Acces
   const path = join(folder, 'closed', 'db')
   mkdirSync(join(folder, 'closed'))
   const engine = await openEngine(path)
-  for (const definition of servers_processes) await engine.putProcess(definition)
+  for (const definition of lane_processes) await engine.putProcess(definition)
   const access = await engine.users.add()
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, access.id)
   await engine.close()
@@ -298,10 +301,6 @@ async function sendLane(lane: Lane, client: Client, onAnswer: () => void) {
         await sleep(50)
       }
     }
-  }
-  const counters = countersOf(lane)
-  if (counters.length > 0 && !(await send(async () => void (await client.apply(counters))))) {
-    return { refused, is_done: refused >= refused_max }
   }
   while (lane.sent < requests_of_lane) {
     lane.sent++

@@ -44,7 +44,7 @@ const left_out: readonly (readonly [because: string, file: string, ...names: str
 ]
 
 /** What `npm test` has as well, besides the vectors: lives of tasks, restarts, kills. */
-export const quick_names = ['vectors', 'engine-flow', 'crash']
+export const quick_names = ['vectors', 'engine-flow', 'kill']
 
 /** A server, with its folder in `parent`, for the compiled code in `folder`. */
 export async function startSuite(

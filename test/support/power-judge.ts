@@ -15,8 +15,8 @@ import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import type { Tree } from '../../src/store/tree.ts'
-import { judgeLanes } from './crash-servers-judge.ts'
-import { servers_processes } from './crash-servers-work.ts'
+import { judgeLanes } from './lane-judge.ts'
+import { lane_processes } from './lanes.ts'
 import type { Folder } from './power-disk.ts'
 import type { ServerTrace } from './power-server.ts'
 
@@ -37,7 +37,7 @@ export interface PowerJudge {
 }
 
 const reopened_every = 4
-const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [] })
+const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 /** Of no file: each that is judged had its own or none. */
 const no_id = Buffer.alloc(8)
 
@@ -77,8 +77,8 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
     try {
       const processes = await engine.processes.list()
       const users = await engine.users.list()
-      const has_setup = processes.length === servers_processes.length && users.length > 0
-      for (const definition of servers_processes) await engine.putProcess(definition)
+      const has_setup = processes.length === lane_processes.length && users.length > 0
+      for (const definition of lane_processes) await engine.putProcess(definition)
       const { verdict, there } = await judgeLanes(engine, own_lanes)
       await engine.users.add()
       const says = JSON.stringify(verdict)

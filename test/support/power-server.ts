@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { type ByteTap, openByteTap } from './byte-tap.ts'
-import { openCallers, sendLane, sendSteadily, type Target } from './crash-servers-load.ts'
-import { countersOf, type Lane, lane_kinds, newLane } from './crash-servers-work.ts'
+import { openCallers, sendLane, sendSteadily, type Target } from './lane-callers.ts'
+import { type Lane, type LaneKind, newLane } from './lanes.ts'
 import { type DiskEvent, type DiskTrace, newDiskTrace } from './power-trace.ts'
 import { buildChild, type Edit } from './store-child.ts'
 
@@ -70,6 +70,8 @@ export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   }
 }
 
+const lane_kinds: readonly LaneKind[] = ['http_path', 'grpc', 'stream', 'single']
+
 const isInStore = ({ file }: Edit): boolean => file.startsWith('store/')
 
 interface Life {
@@ -113,8 +115,6 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
       callers.push(caller)
       const clients = await openCallers({ ...life.target, url: `http://${url}`, address })
       try {
-        const counters = countersOf(lane)
-        if (counters.length > 0) await clients.http.apply(counters)
         if (life.end === 'SIGKILL') await sendLane(lane, clients, () => onAck(caller))
         else await sendSteadily(lane, clients, { signal: stop.signal, onAck: () => onAck(caller) })
       } finally {

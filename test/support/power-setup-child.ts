@@ -4,11 +4,11 @@
  */
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../src/open.ts'
-import { ledger, orders, servers_processes } from './crash-servers-work.ts'
+import { lane_processes, ledger, orders } from './lanes.ts'
 
 const [path = '', name = ''] = process.argv.slice(2)
 const engine = await openEngine(path)
-for (const definition of servers_processes) await engine.putProcess(definition)
+for (const definition of lane_processes) await engine.putProcess(definition)
 const { id: user, secret } = await engine.users.add()
 for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
 await engine.users.bind(user, name)

@@ -1,19 +1,21 @@
 /**
- * Callers at both servers, who send the requests of their lanes until the server is gone, and
- * record each that was acknowledged. Nothing is repeated: the outcome of an interrupted request is
- * unknown.
+ * Callers by each way in, who send the requests of their lanes until the server is gone, and record
+ * each that was acknowledged. Nothing is repeated: the outcome of an interrupted request is unknown.
  */
 
 import { readFile } from 'node:fs/promises'
+import http from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { credentials, type ServiceError, status } from '@grpc/grpc-js'
 import type { Client, ClientOp, ClientResult } from '../../src/client/api.ts'
-import { type ClientFault, isClientFault } from '../../src/client/faults.ts'
+import { type ClientFault, clientFault, isClientFault } from '../../src/client/faults.ts'
 import { faultOfStatus } from '../../src/client/grpc-messages.ts'
 import { connect } from '../../src/client.ts'
-import { type Lane, type Part, requestOf } from './crash-servers-work.ts'
+import { signatureOf } from '../../src/codec/signature.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
+import { type Lane, type LaneKind, type Part, requestOf } from './lanes.ts'
 
 export interface Target {
   readonly url: string
@@ -22,13 +24,20 @@ export interface Target {
   readonly secret: string
   /** Of certificates, with a client named `load`. */
   readonly folder: string
+  /** Of the listener for requests that wait. */
+  readonly sync_url?: string
+  /** Paths without a signature: of the webhook of `ledger`, and of the callbacks of `orders`. */
+  readonly webhook?: string
+  readonly callback?: string
 }
 
 export interface Callers {
-  readonly http: Client
-  readonly grpc: Client
+  readonly clients: Readonly<Record<'http_path' | 'http_headers' | 'grpc', Client>>
   /** For the rpcs of one op, which the client has no use for. */
   readonly single: TestClient
+  /** The same agent for what the client does not send. */
+  post(url: string, body: string): Promise<object>
+  readonly target: Target
   close(): Promise<void>
 }
 
@@ -51,20 +60,41 @@ export async function openCallers(target: Target): Promise<Callers> {
     key: join(folder, 'load.key'),
   }
   const [ca, cert, key] = await Promise.all([tls.ca, tls.cert, tls.key].map((at) => readFile(at)))
-  const http = await connect({ url, user, secret, ...options })
-  const grpc = await connect({ address, ...tls, ...options })
+  const signer = (sign: 'path' | 'hmac') => connect({ url, user, secret, sign, ...options })
+  const clients = {
+    http_path: await signer('path'),
+    http_headers: await signer('hmac'),
+    grpc: await connect({ address, ...tls, ...options }),
+  }
   const single = openClient(address, credentials.createSsl(ca, key, cert), {
     'grpc.ssl_target_name_override': 'localhost',
   })
+  const agent = new http.Agent({ keepAlive: true })
   return {
-    http,
-    grpc,
-    single,
+    ...{ clients, single, target },
+    post: (url, body) => post(agent, url, body),
     async close() {
-      await Promise.all([http.close(), grpc.close()])
+      await Promise.all(Object.values(clients).map((client) => client.close()))
       single.close()
+      agent.destroy()
     },
   }
+}
+
+function post(agent: http.Agent, url: string, body: string): Promise<object> {
+  return new Promise((resolve, reject) => {
+    const lost = (cause: NodeJS.ErrnoException): void =>
+      reject(clientFault('unreachable', cause.message, { outcome: 'unknown', cause }))
+    const request = http.request(url, { agent, method: 'POST' }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => {
+        text += part
+      })
+      response.on('error', lost)
+      response.on('end', () => resolve(JSON.parse(text) as object))
+    })
+    request.on('error', lost).end(body)
+  })
 }
 
 /**
@@ -74,10 +104,10 @@ export async function openCallers(target: Target): Promise<Callers> {
 export async function sendLane(lane: Lane, callers: Callers, onAck: () => void): Promise<Cut> {
   const note = noteOf(lane, onAck)
   try {
-    if (lane.kind === 'stream') await sendStream(lane, callers.grpc, note)
+    if (lane.kind === 'stream') await sendStream(lane, callers.clients.grpc, note)
     else await sendEach(lane, callers, note)
   } catch (error) {
-    if (!isClientFault(error) || error.code !== 'unreachable') throw error
+    if (!isClientFault(error) || !retried.has(error.code)) throw error
     return { lane, outcome: error.outcome, cause: causeOf(error) }
   }
   throw new Error(`${lane.name}: the stream ended by itself`)
@@ -133,10 +163,61 @@ async function sendEach(lane: Lane, callers: Callers, note: Note): Promise<never
 async function sendOne(lane: Lane, callers: Callers, note: Note): Promise<void> {
   const parts = requestOf(lane, lane.sent)
   const ops = parts.map(({ op }) => op)
-  if (lane.kind === 'single') note(parts, [await callOne(callers.single, ops[0] as ClientOp)])
-  else note(parts, await callers[lane.kind === 'http' ? 'http' : 'grpc'].apply(ops))
+  const kind = lane.kind === 'callback' && ops[0]?.type === 'create' ? 'http_path' : lane.kind
+  switch (kind) {
+    case 'http_path':
+    case 'http_headers':
+    case 'grpc':
+      return note(parts, await callers.clients[kind].apply(ops))
+    default:
+      return note(parts, [await sendAlone(kind, ops[0] as OneOp, callers)])
+  }
 }
 
+type OneOp = { readonly conv_id: string; readonly ref: string; readonly data: object } & ClientOp
+
+/** A request of one op by a way that the client does not have. */
+async function sendAlone(kind: LaneKind, op: OneOp, callers: Callers): Promise<ClientResult> {
+  const { url, sync_url, webhook, callback } = callers.target
+  const { ref, data } = op
+  switch (kind) {
+    case 'webhook':
+      return resultIn(await callers.post(`${url}${webhook}`, JSON.stringify(data)))
+    case 'callback':
+      return resultIn(await callers.post(`${url}${callback}`, JSON.stringify({ ref, ...data })))
+    case 'sync': {
+      const body = JSON.stringify({ ops: [op] })
+      const answer = await callers.post(`${sync_url}${pathOf(callers.target, body)}`, body)
+      return resultIn(answer)
+    }
+    default:
+      return callOne(callers.single, op)
+  }
+}
+
+function pathOf({ user, secret }: Target, body: string): string {
+  const timestamp = String(Math.floor(systemClock.now_ms() / 1_000))
+  return `/api/1/json/${user}/${timestamp}/${signatureOf(timestamp, secret, body)}`
+}
+
+/** The one result of an answer. A wait that the server has broken off has an unknown outcome. */
+function resultIn(answer: object): ClientResult {
+  const { request_proc, ops } = answer as {
+    request_proc: string
+    ops: ClientResult | ClientResult[]
+  }
+  if (request_proc === 'shutting_down') {
+    throw clientFault('shutting_down', request_proc, { outcome: 'not_applied' })
+  }
+  const [result] = Array.isArray(ops) ? ops : [ops]
+  if (request_proc !== 'ok' || result === undefined) throw new Error(JSON.stringify(answer))
+  if (result.description === 'shutting_down') {
+    throw clientFault('shutting_down', 'the wait was ended', { outcome: 'unknown' })
+  }
+  return result
+}
+
+/** Records the next answer of a lane, and throws where it is wrong. */
 export function noteOf(lane: Lane, onAck: () => void): Note {
   return (parts, results) => {
     const n = lane.acked + 1
@@ -159,18 +240,21 @@ async function sendStream(lane: Lane, client: Client, note: Note): Promise<void>
       yield requestOf(lane, lane.sent).map(({ op }) => op)
     }
   }
-  for await (const { proc, results } of client.stream(batches())) {
+  for await (const { proc, results, description } of client.stream(batches())) {
+    if (proc === 'shutting_down') throw clientFault(proc, description ?? '')
     if (proc !== 'ok') throw new Error(`${lane.name}: ${proc}`)
     note(requestOf(lane, lane.acked + 1), results)
   }
 }
 
-async function callOne(client: TestClient, op: ClientOp): Promise<ClientResult> {
-  const { conv_id, ref, data } = op as { conv_id: string; ref: string; data: object }
+async function callOne(client: TestClient, op: OneOp): Promise<ClientResult> {
+  const { conv_id, ref, data } = op
   const request = { conv_id, ref, data_json: Buffer.from(JSON.stringify(data)) }
   const name = op.type === 'create' ? 'CreateTask' : 'ModifyTask'
   try {
-    const { obj_id } = await client.call(name, request)
+    const { obj_id } = await client.call(name, request, undefined, {
+      deadline: Date.now() + options.timeout_ms,
+    })
     return { ref, obj_id, proc: 'ok' }
   } catch (error) {
     throw faultOfStatus(error as ServiceError)

@@ -1,7 +1,7 @@
 /**
- * Checks what a crash of the servers left: each request that was sent is there completely or not at
- * all, and completely if it was acknowledged; nothing else is there; and the engine's check finds
- * nothing.
+ * Checks what a kill of the servers left: each request that was sent is there completely or not at
+ * all, and completely if it was acknowledged; nothing else is there; no task was resumed twice by one
+ * request; and the engine's check finds nothing.
  */
 
 import type { Task } from '../../src/core/model.ts'
@@ -9,13 +9,16 @@ import type { Engine } from '../../src/engine/api.ts'
 import {
   type Lane,
   ledger,
+  type Mark,
   markOf,
   orders,
+  paced,
   placeOf,
   refOf,
   requestOf,
+  resumesOf,
   type Seen,
-} from './crash-servers-work.ts'
+} from './lanes.ts'
 import { tasksOf } from './tasks-of.ts'
 
 export interface Verdict {
@@ -25,6 +28,8 @@ export interface Verdict {
   readonly half: readonly string[]
   /** Tasks that no request can have made. */
   readonly strange: readonly string[]
+  /** Tasks that were resumed more or less often than their requests say. */
+  readonly double: readonly string[]
   readonly breaches: readonly string[]
 }
 
@@ -36,7 +41,12 @@ export interface Judgement {
 
 const all = 10_000_000
 
-export async function judgeLanes(engine: Engine, lanes: readonly Lane[]): Promise<Judgement> {
+/** `known` are all lanes that have ever sent, where those are more than are judged. */
+export async function judgeLanes(
+  engine: Engine,
+  lanes: readonly Lane[],
+  known = lanes,
+): Promise<Judgement> {
   const tasks = await allTasks(engine)
   const seen = look(tasks)
   const lost: string[] = []
@@ -49,26 +59,31 @@ export async function judgeLanes(engine: Engine, lanes: readonly Lane[]): Promis
       const is_whole = signs.every((sign) => sign)
       if (is_whole && whole === n - 1) whole = n
       else if (signs.includes(true)) half.push(`${refOf(lane.name, n)}: ${signs}`)
-      if (!is_whole && n <= lane.acked) lost.push(refOf(lane.name, n))
+      const is_kept =
+        is_whole && requestOf(lane, n).every((one) => one.isAnswerable?.(seen) ?? true)
+      if (!is_kept && n <= lane.acked) lost.push(refOf(lane.name, n))
     }
     there.set(lane, whole)
   }
   const { breaches } = await engine.check()
   return {
-    verdict: { lost, half, strange: unexpected(tasks, lanes), breaches },
+    verdict: {
+      ...{ lost, half, strange: unexpected(tasks, known), breaches },
+      double: tasks.flatMap(wronglyResumed),
+    },
     there,
   }
 }
 
-/** Ends and removes what is there, so that a long test does not grow. */
-export async function cancelAll(engine: Engine): Promise<void> {
-  const live = (await allTasks(engine)).filter(({ status }) => status === 'delayed')
-  await Promise.all(live.map(({ conv_id, obj_id }) => engine.tasks.cancel({ conv_id, obj_id })))
+function wronglyResumed({ ref, obj_id, data, dataText }: Task): string[] {
+  const mark = data as Mark
+  const is_right = mark.resumed === undefined || mark.resumed === resumesOf(mark)
+  return is_right ? [] : [`${ref ?? obj_id} ${dataText}`]
 }
 
 async function allTasks(engine: Engine): Promise<Task[]> {
   const found: Task[] = []
-  for (const conv_id of [orders, ledger]) {
+  for (const conv_id of [orders, ledger, paced]) {
     found.push(...(await tasksOf(engine, conv_id, { limit: all })))
     for (const status of ['processed', 'canceled'] as const) {
       found.push(...(await tasksOf(engine, conv_id, { status, limit: all })))

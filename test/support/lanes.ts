@@ -1,16 +1,21 @@
 /**
- * The work of the crash test of the servers, in lanes: a lane is the sequence of one caller's
- * requests to one server, and its n-th request depends on the lane's name and n alone. Each part of
- * a request has a sign in the file that tells whether it was applied, so a crash can be judged
- * without a record of what was sent.
+ * The work under which servers are killed and stopped, in lanes: a lane is the sequence of one
+ * caller's requests by one way in, and its n-th request depends on the lane's name and n alone. Each
+ * part of a request has a sign in the file that tells whether it was applied, so a kill can be judged
+ * without a record of what was sent. Each resumption of a task is counted in its data.
  *
  * A batch changes tasks of two processes: it counts in both, creates a task in each, ends the one
- * that the batch before it created, and has an op that is refused. A `single` request is one op.
+ * that the batch before it created, and has an op that is refused. Requests of the other ways in
+ * have one op.
  */
 import type { ClientOp } from '../../src/client/api.ts'
 import type { Task } from '../../src/core/model.ts'
 
-export const lane_kinds = ['http', 'grpc', 'stream', 'single'] as const
+/** The first five send batches. */
+export const lane_kinds = [
+  ...(['http_path', 'http_headers', 'grpc', 'stream', 'embedded'] as const),
+  ...(['single', 'webhook', 'callback', 'sync'] as const),
+] as const
 export type LaneKind = (typeof lane_kinds)[number]
 
 /**
@@ -41,68 +46,94 @@ export interface Part {
    * is refused has none: what it would have made has a number that no request has.
    */
   isThere?(seen: Seen, obj_id: string | undefined): boolean
+  /** Of what is answered later than it is applied: whether the answer may have come. */
+  isAnswerable?(seen: Seen): boolean
 }
 
 /** Tasks wait for a modify and end with it; only counters stay. */
 export const orders = 'orders'
 /** Tasks stay. */
 export const ledger = 'ledger'
+/** Tasks end by a timer. */
+export const paced = 'paced'
+const pace_ms = 15
+/** Tasks of callers who have no lane; they only wait. */
+export const plain = 'plain'
 
-const node = (id: string, obj_type: number, logics: readonly object[], options?: string) => ({
-  ...{ id, obj_type, title: id, condition: { logics, semaphors: [] }, options },
+const node = (id: string, obj_type: number, condition: object, options?: string) => ({
+  ...{ id, obj_type, title: id, condition: { logics: [], semaphors: [], ...condition }, options },
 })
 const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const is_counter = [{ param: 'counter', const: 'yes', fun: 'eq', cast: 'string' }]
 const back = { type: 'go_if_const', conditions: is_counter, to_node_id: 'wait' }
+const counted = {
+  ...{ type: 'set_param', extra: { resumed: '$.math({{resumed}}+1)' } },
+  ...{ extra_type: { resumed: 'number' }, err_node_id: 'wrong' },
+}
+const start = (to_node_id: string) => node('start', 1, { logics: [go(to_node_id)] })
+const wait = node('wait', 0, { logics: [{ type: 'api_callback' }, go('resumed')] })
+const [done, wrong] = ['done', 'wrong'].map((id) => node(id, 2, {}, '{"save_task":true}'))
+const timer = { type: 'time', value: pace_ms / 1_000, to_node_id: 'done' }
 
-export const servers_processes: readonly object[] = [
+export const lane_processes: readonly object[] = [
   {
     obj_id: orders,
     scheme: {
       nodes: [
-        node('start', 1, [go('wait')]),
-        node('wait', 0, [{ type: 'api_callback' }, back, go('done')]),
-        node('done', 2, [], '{"save_task":true}'),
+        ...[start('wait'), wait],
+        ...[node('resumed', 0, { logics: [counted, back, go('done')] }), done, wrong],
       ],
     },
   },
   {
     obj_id: ledger,
     scheme: {
-      nodes: [
-        node('start', 1, [go('wait')]),
-        node('wait', 0, [{ type: 'api_callback' }, go('wait')]),
-      ],
+      nodes: [start('wait'), wait, node('resumed', 0, { logics: [counted, go('wait')] }), wrong],
     },
   },
+  {
+    obj_id: paced,
+    scheme: { nodes: [start('pace'), node('pace', 0, { semaphors: [timer] }), done] },
+  },
+  {
+    obj_id: plain,
+    scheme: { nodes: [start('wait'), wait, node('resumed', 0, { logics: [go('wait')] })] },
+  },
 ]
+/** Where the tasks of `orders` wait. */
+export const wait_node = 'wait'
 
 export function newLane(name: string, kind: LaneKind): Lane {
   return { name, kind, sent: 0, acked: 0, told: new Map() }
 }
 
-/** What must be there before the lane's first request. */
-export function countersOf({ name, kind }: Lane): ClientOp[] {
-  if (kind === 'single') return []
-  return [orders, ledger].map((conv_id) => create(conv_id, name, { counter: 'yes', count: 0 }))
-}
-
 /** The n-th request of a lane, from 1; its ops stand in this order. */
 export function requestOf({ name, kind }: Lane, n: number): Part[] {
-  if (kind === 'single') {
-    const conv_id = (n - 1) % 4 < 2 ? orders : ledger
-    return [n % 2 === 1 ? makes(conv_id, name, n) : changes(conv_id, name, n)]
+  const is_odd = n % 2 === 1
+  switch (kind) {
+    case 'single': {
+      const conv_id = (n - 1) % 4 < 2 ? orders : ledger
+      return [is_odd ? makes(conv_id, name, n) : changes(conv_id, name, n)]
+    }
+    case 'callback':
+      return [is_odd ? makes(orders, name, n) : changes(orders, name, n)]
+    case 'webhook':
+      return [makesUnnamed(name, n, 1)]
+    case 'sync':
+      return [makesPaced(name, n)]
+    default: {
+      const unnamed = n % 4
+      return [
+        counts(orders, name, n),
+        makes(orders, name, n),
+        ...(n > 1 ? [changes(orders, name, n)] : []),
+        counts(ledger, name, n),
+        isRefused(name, n),
+        makes(ledger, name, n),
+        ...Array.from({ length: unnamed }, () => makesUnnamed(name, n, unnamed)),
+      ]
+    }
   }
-  const unnamed = n % 4
-  return [
-    counts(orders, name, n),
-    makes(orders, name, n),
-    ...(n > 1 ? [changes(orders, name, n)] : []),
-    isRefused(name, n),
-    makes(ledger, name, n),
-    ...Array.from({ length: unnamed }, () => makesUnnamed(name, n, unnamed)),
-    counts(ledger, name, n),
-  ]
 }
 
 /** Where a task of the work stands in `Seen.named`. */
@@ -115,6 +146,14 @@ export interface Mark {
   /** The request that changed it. */
   readonly by?: number
   readonly count?: number
+  /** How often it was resumed. */
+  readonly resumed?: number
+}
+
+/** How often a task was resumed, if each request was applied once. */
+export function resumesOf({ count, by }: Mark): number {
+  if (count !== undefined) return count - 1
+  return by === undefined ? 0 : 1
 }
 
 export const markOf = (task: Task | undefined): Mark => (task?.data ?? {}) as Mark
@@ -128,7 +167,7 @@ function create(conv_id: string, ref: string | null, data: object): ClientOp {
 function makes(conv_id: string, lane: string, n: number): Part {
   const ref = refOf(lane, n)
   return {
-    op: create(conv_id, ref, { lane, n }),
+    op: create(conv_id, ref, { lane, n, resumed: 0 }),
     proc: 'ok',
     isThere({ named }, obj_id) {
       const task = named.get(placeOf(conv_id, ref))
@@ -151,9 +190,13 @@ function changes(conv_id: string, lane: string, n: number): Part {
   }
 }
 
+/** The first request makes the counter. */
 function counts(conv_id: string, lane: string, n: number): Part {
   return {
-    op: { type: 'modify', obj: 'task', conv_id, ref: lane, data: { count: n } },
+    op:
+      n === 1
+        ? create(conv_id, lane, { counter: 'yes', count: 1, resumed: 0 })
+        : { type: 'modify', obj: 'task', conv_id, ref: lane, data: { count: n } },
     proc: 'ok',
     isThere: ({ named }) => (markOf(named.get(placeOf(conv_id, lane))).count ?? 0) >= n,
   }
@@ -162,9 +205,20 @@ function counts(conv_id: string, lane: string, n: number): Part {
 /** As many as `of` of them are in the request. */
 function makesUnnamed(lane: string, n: number, of: number): Part {
   return {
-    op: create(ledger, null, { lane, n }),
+    op: create(ledger, null, { lane, n, resumed: 0 }),
     proc: 'ok',
     isThere: ({ unnamed }) => unnamed.get(refOf(lane, n)) === of,
+  }
+}
+
+/** It is answered once its timer has ended it. */
+function makesPaced(lane: string, n: number): Part {
+  const place = placeOf(paced, refOf(lane, n))
+  return {
+    op: create(paced, refOf(lane, n), { lane, n }),
+    proc: 'ok',
+    isThere: ({ named }) => markOf(named.get(place)).n === n,
+    isAnswerable: ({ named }) => named.get(place)?.status === 'processed',
   }
 }
 

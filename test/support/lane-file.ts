@@ -1,0 +1,33 @@
+/**
+ * A data file for the callers of lanes: its processes, a user who signs, a certificate that acts as
+ * that user, and addresses that need no signature. All of it is in one folder.
+ */
+import { join } from 'node:path'
+import { addClient, initFolder } from '../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
+import { servedEngine } from '../../src/engine/served-engine.ts'
+import { openEngine } from '../../src/open.ts'
+import type { Target } from './lane-callers.ts'
+import { lane_processes, ledger, orders, paced, plain, wait_node } from './lanes.ts'
+
+export interface LaneFile {
+  readonly path: string
+  readonly access: Omit<Target, 'url' | 'address' | 'sync_url'>
+}
+
+export async function makeLaneFile(folder: string): Promise<LaneFile> {
+  const path = join(folder, 'tasks.lmdb')
+  const tls = join(folder, 'tls')
+  const making = { now_ms: systemClock.now_ms(), chance: systemChance }
+  await initFolder(tls, [], making)
+  const { names } = await addClient(tls, 'load', making)
+  const engine = await openEngine(path)
+  for (const definition of lane_processes) await engine.putProcess(definition)
+  const { id: user, secret } = await engine.users.add()
+  for (const conv_id of [orders, ledger, paced, plain]) await engine.processes.share(conv_id, user)
+  await engine.users.bind(user, names[0] as string)
+  const { address } = await engine.processes.webhook(ledger, { address: 'new' })
+  const callback = servedEngine(engine).addresses.callbackPath(orders, wait_node)
+  await engine.close()
+  return { path, access: { user, secret, folder: tls, webhook: String(address), callback } }
+}
