@@ -58,6 +58,7 @@ const create = fc.record({
   conv_id: text,
   ref: maybe,
   data_json: bytes,
+  request_key: text,
 })
 const target = fc.oneof(
   fc.record({ ref: text, obj_id: fc.constant(undefined) }),
@@ -65,12 +66,15 @@ const target = fc.oneof(
   fc.constant({ ref: undefined, obj_id: undefined }),
 )
 const modify = fc
-  .record({ conv_id: text, target, data_json: bytes, is_sync: fc.boolean(), node_id: text })
+  .record({
+    ...{ conv_id: text, target, data_json: bytes, is_sync: fc.boolean(), node_id: text },
+    request_key: text,
+  })
   .map(({ target: { ref, obj_id }, ...rest }) => ({ type: 'modify', ref, obj_id, ...rest }))
 const show = fc
   .record({ conv_id: text, target, with_history: fc.boolean() })
   .map(({ target, ...rest }) => ({ type: 'show', ...rest, ...target }))
-const no_data = { data_json: Buffer.alloc(0), is_sync: false }
+const no_data = { data_json: Buffer.alloc(0), is_sync: false, request_key: '' }
 const retry = fc
   .record({ conv_id: text, target, node_id: text })
   .map(({ target, ...rest }) => ({ type: 'modify', ...rest, ...target, ...no_data }))
@@ -205,8 +209,8 @@ describe('messages that the schema encodes are decoded', () => {
   for (const [name, given, more] of odd_rows) {
     test(name, () => {
       const { type: _, ...read } = readModify(Buffer.from(given))
-      const none = { conv_id: '', ref: undefined, obj_id: undefined, is_sync: false, node_id: '' }
-      assert.deepEqual(read, { ...none, data_json: Buffer.alloc(0), ...more })
+      const none = { conv_id: '', ref: undefined, obj_id: undefined, node_id: '' }
+      assert.deepEqual(read, { ...none, ...no_data, ...more })
     })
   }
 

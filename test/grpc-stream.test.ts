@@ -45,7 +45,7 @@ describe('StreamOps', () => {
     const sent: [string, object, string][] = [
       ['18446744073709551615', { ops: [createOp('a')] }, 'ok'],
       ['0', { ops: [] }, 'format_error'],
-      ['9007199254740993', { ops: [createOp('b')], request_key: 'x' }, 'format_error'],
+      ['9007199254740993', { ops: [createOp('b')], request_key: 'x'.repeat(256) }, 'format_error'],
       ['1', { ops: Array.from({ length: 1001 }, () => ({})) }, 'too_many_ops'],
       ['1', { ops: [{ modify: { conv_id, ref: 'a' } }, {}] }, 'ok'],
       ['2', { ops: [{ show: { conv_id, ref: 'a' } }, { modify: { conv_id, ref: 'a' } }] }, 'ok'],

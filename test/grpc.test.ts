@@ -292,7 +292,8 @@ describe('calls', () => {
   const batches: readonly (readonly [string, object, WholeFaultCode])[] = [
     ['no op', {}, 'format_error'],
     ['too many ops', { ops: Array.from({ length: 1001 }, () => ({})) }, 'too_many_ops'],
-    ['a request key', { ops: [createOp('k')], request_key: 'k' }, 'format_error'],
+    ['a long key', { ops: [createOp('k')], request_key: 'k'.repeat(256) }, 'format_error'],
+    ['a key in an op', { ops: [{ create: { request_key: 'k' } }] }, 'format_error'],
   ]
   for (const [name, batch, code] of batches) {
     test(`a batch with ${name} is refused whole`, async () => {

@@ -291,6 +291,18 @@ const rows: Row[] = [
     send: (server) => server.post('{"ops":[1,2]}'),
   },
   {
+    says: 'applied before, and its answer is not repeated',
+    code: 'repeated_request',
+    over: submit(fault('repeated_request')),
+    send: (server) => server.post(body),
+  },
+  {
+    says: 'a key of another request',
+    code: 'request_key_reused',
+    over: submit(fault('request_key_reused')),
+    send: (server) => server.post(body),
+  },
+  {
     says: 'a bug keeps its text',
     code: 'internal_error',
     description: 'internal error',

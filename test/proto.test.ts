@@ -24,7 +24,12 @@ const no_buf = existsSync(buf) ? false : 'buf is not installed'
 
 /** Each message's fields: label, type, name = number. Rows are added; none is ever changed. */
 const messages: Readonly<Record<string, readonly string[]>> = {
-  CreateTaskRequest: ['string conv_id = 1', 'optional string ref = 2', 'bytes data_json = 3'],
+  CreateTaskRequest: [
+    'string conv_id = 1',
+    'optional string ref = 2',
+    'bytes data_json = 3',
+    'string request_key = 4',
+  ],
   CreateTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
   ModifyTaskRequest: [
     'string conv_id = 1',
@@ -33,6 +38,7 @@ const messages: Readonly<Record<string, readonly string[]>> = {
     'bytes data_json = 4',
     'bool is_sync = 5',
     'string node_id = 6',
+    'string request_key = 7',
   ],
   ModifyTaskResponse: ['optional string ref = 1', 'string obj_id = 2'],
   GetTaskRequest: [
@@ -216,7 +222,7 @@ describe('buf', () => {
   })
   /** [what a change does to the proto, as text and its replacement, what buf says] */
   const breaking: readonly (readonly [string, string | RegExp, string, RegExp])[] = [
-    ['a changed number', 'bool is_sync = 5', 'bool is_sync = 7', /is_sync/],
+    ['a changed number', 'bool is_sync = 5', 'bool is_sync = 8', /is_sync/],
     ['another type', 'int64 create_time_ms', 'string create_time_ms', /create_time_ms/],
     ['an rpc that is gone', /^ {2}rpc GetTask.*\n/m, '', /GetTask/],
     ['another name', 'string node_prev_id', 'string node_before_id', /node_prev_id/],

@@ -18,7 +18,7 @@
  * | 0b | due         | conv, ms (8), task (12) | –               | of a live task; each has one
  * | 0c | ended       | conv, ms (8), task (12) | –               | of an ended task; each has one
  * | 0d | node_count  | conv, node              | count by status | tasks there; none if all are 0
- * | 0e | replay      | (reserved)              |                 |
+ * | 0e | replay      | how, s (4), user, id    | replay record   | of a known kind; readable
  * | 0f | outbox      | ms (8), task (12)       | –               | of a task with a job; each is
  * | 10 | queue       | conv, node, ms (8), id  | –               | of a queued task; each is
  * | 11 | sum         | conv, node, name        | double (8)      | names a process
@@ -111,6 +111,28 @@ const types = new Map<number, KeyType>(
 /** Undefined for bytes that are no key of ours. */
 export const typeOfKey = (key: Key): KeyType | undefined => types.get(key.charCodeAt(0))
 
+/**
+ * What the seconds of a replay key are. `_at`: the time that its request names itself, so neighbours
+ * in time are neighbours in the file. `_in`: the beginning of the period in which the request came,
+ * for one that names no time, or one far from ours. `id`: bytes, one character each.
+ */
+export const replay_kinds = { signed_at: 1, signed_in: 2, keyed_at: 3, keyed_in: 4 } as const
+export type ReplayKind = keyof typeof replay_kinds
+
+const replay_prefix = Object.fromEntries(
+  Object.entries(replay_kinds).map(([kind, number]) => [
+    kind,
+    prefix.replay + String.fromCharCode(number),
+  ]),
+) as Record<ReplayKind, string>
+
+export const replayKey = (
+  kind: ReplayKind,
+  time_s: number,
+  user: string | undefined,
+  id: string,
+): Key => replay_prefix[kind] + u32(time_s) + part(user ?? '') + id
+
 /** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
   readonly from: Key
@@ -141,6 +163,13 @@ export function keysOfNextProcess(type: KeyType, key: Key): KeyRange {
   return { from: rangeOfPrefix(prefix[type] + part(conv)).to, to: keysOfType(type).to }
 }
 export const processOfPart = (key: Key): string => readPart(key, 1)[0]
+
+/** Replay keys of a kind from one time on, up to and without another. */
+export const replaysIn = (kind: ReplayKind, from_s: number, to_s: number): KeyRange => ({
+  from: replay_prefix[kind] + u32(from_s),
+  to: replay_prefix[kind] + u32(Math.max(from_s, Math.floor(to_s))),
+})
+export const replaysOf = (kind: ReplayKind): KeyRange => rangeOfPrefix(replay_prefix[kind])
 
 export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))
@@ -211,6 +240,14 @@ export function queueOfKey(key: Key): {
   const [node, since_at] = readPart(key, at)
   const since_ms = readNumber(key.slice(since_at, since_at + 8))
   return { conv, node, since_ms, obj_id: taskOfKey(key) }
+}
+
+/** `kind` is undefined for a number that has none. */
+export function replayOfKey(key: Key): { kind: ReplayKind | undefined; time_s: number } {
+  const number = key.charCodeAt(1)
+  const kinds = Object.keys(replay_kinds) as ReplayKind[]
+  const kind = kinds.find((kind) => replay_kinds[kind] === number)
+  return { kind, time_s: readNumber(key.slice(2, 6)) }
 }
 
 /** Of a due, an ended or a failed key. */

@@ -52,6 +52,8 @@ export interface Counters {
   /** Counts what ops came to; of what callers sent, after the commit. */
   countOps(results: readonly OpResult[]): void
   countOp(kind: OpKind, code: string): void
+  /** Counts a request that was answered as before; its ops are not counted again. */
+  countReplay(): void
   /** The beginning of a request; 0 while nobody measures. */
   beginRequest(): number
   /** Counts an answer, `ok` or the code of its fault; tells its time since `began_ms`, unless 0. */
@@ -70,6 +72,7 @@ export interface Counters {
   read(): {
     readonly ops: Counts<OpKind>
     readonly requests: Counts<ServerName>
+    readonly replays: number
     readonly jobs: Counts<JobKind>
     readonly due_times: Readonly<Record<string, number>>
     readonly events: Readonly<Partial<Record<EventName, number>>>
@@ -90,6 +93,7 @@ export function newCounters(
   const events = new Map<EventName, number>()
   const certificates = new Map<ServerName, number>()
   const tasks = { created: 0, failed: 0, processed: 0, canceled: 0, timers_fired: 0 }
+  let replays = 0
   const measuring = new Set<DurationListener>()
 
   function onCommit(ms: number, write_ms: number): void {
@@ -101,6 +105,7 @@ export function newCounters(
       for (const { type, proc } of results) ops.add(type ?? 'other', proc)
     },
     countOp: ops.add,
+    countReplay: () => void replays++,
     beginRequest: () => (measuring.size === 0 ? 0 : performance.now()),
     countRequest(server, code, began_ms = 0) {
       requests.add(server, code)
@@ -131,6 +136,7 @@ export function newCounters(
     read: () => ({
       ops: ops.read(),
       requests: requests.read(),
+      replays,
       jobs: jobs.read(),
       due_times: due_times.read().all ?? {},
       events: Object.fromEntries(events),

@@ -40,6 +40,16 @@ export const wholeFaults = {
   rate_limited: { http: 429, grpc: 'RESOURCE_EXHAUSTED', text: 'over the rate of this user' },
   format_error: { http: 400, grpc: 'INVALID_ARGUMENT', text: 'the body is not as described' },
   too_many_ops: { http: 400, grpc: 'RESOURCE_EXHAUSTED', text: 'too many ops' },
+  repeated_request: {
+    http: 409,
+    grpc: 'ALREADY_EXISTS',
+    text: 'this request was applied before; its answer is not repeated',
+  },
+  request_key_reused: {
+    http: 409,
+    grpc: 'INVALID_ARGUMENT',
+    text: 'the request_key belongs to another request',
+  },
   internal_error: { http: 500, grpc: 'INTERNAL', text: 'internal error' },
 } as const satisfies Record<string, WholeRow>
 

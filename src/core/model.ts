@@ -35,8 +35,22 @@ export interface Caller {
   readonly user?: string
   /** Whose rate the ops count against, if not the user's: a remote address. */
   readonly payer?: string
+  /**
+   * The caller's own name of the request, 1 to 255 characters. The same request again under the
+   * same key, within 24 hours, is answered as it was and not applied again, also after a crash.
+   */
+  readonly request_key?: string | undefined
+  /** Of a request that a server has verified: what names it, in place of a `request_key`. */
+  readonly signed?: SignedRequest
   /** The span that the ops belong to, for an engine with `tracing`; default the active one. */
   readonly trace?: TraceContext | undefined
+}
+
+/** What tells two signed requests of a user apart. */
+export interface SignedRequest {
+  readonly timestamp_s: number
+  /** In hex. It covers timestamp and body. */
+  readonly signature: string
 }
 
 /** How a request is signed: SHA-1 in its path, or HMAC-SHA-256 in its headers. */
@@ -105,6 +119,8 @@ export interface OpResult {
   readonly key?: string
   /** The task of a show, or of a create with an `identity` that was made before. */
   readonly task?: Task
+  /** Of such a create: its task has ended since, and is not kept. */
+  readonly is_gone?: true
 }
 
 /**

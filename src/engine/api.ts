@@ -28,6 +28,7 @@ import type {
 import type { GivenHandlers, Handler, HandlerOptions } from './jobs/handler-api.ts'
 import type { Processes } from './process-api.ts'
 import type { Readiness } from './readiness.ts'
+import type { ReplayMode } from './replays/replays.ts'
 import type { ResultOptions } from './results.ts'
 import type { PutScheduleResult, ScheduleInput, Schedules } from './schedules/schedule-api.ts'
 import type { CreateInput, ModifyInput, TargetInput, Tasks } from './task-api.ts'
@@ -66,10 +67,16 @@ export interface EngineOptions {
    */
   readonly runtime_dir?: string
   /**
-   * False: this engine fires no timers and no schedules, starts no jobs, and removes no ended
-   * tasks. Default true.
+   * False: this engine fires no timers and no schedules, starts no jobs, and removes neither ended
+   * tasks nor old replays. Default true.
    */
   readonly timers?: boolean
+  /**
+   * What a request is answered that was applied before: a signed one again, or a call with its
+   * `request_key`. `answer`, the default: as it was. `reject`: `repeated_request`. `off`: nothing
+   * is kept, a signed request is applied again, and a `request_key` is refused, `format_error`.
+   */
+  readonly replay?: ReplayMode
   /** Called once, when a commit has failed and the engine has stopped writing. */
   readonly onFailure?: (failure: Fault) => void
   /** Called for a bug: an exception that is no Fault. The caller gets `internal_error`. */
@@ -123,6 +130,10 @@ export interface Engine {
    * would be over `waiting_bytes_max`, 1.5 KiB and its data for each op, or the ops alone over
    * `queue_ops_max`. Rejects with a whole-request Fault: `format_error` (no op), `too_many_ops`,
    * `rate_limited`, `shutting_down`, `store_failed`, `overloaded`, `no_space`, `internal_error`.
+   *
+   * With `caller.request_key` the call may be repeated: within 24 hours the same ops under the same
+   * key of the same user return what they did the first time, and are not applied again, also after
+   * a crash. A show among them is shown anew. Other ops under that key: `request_key_reused`.
    */
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
   /**

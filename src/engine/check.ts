@@ -31,6 +31,7 @@ import {
   queueKey,
   queueOfKey,
   refOfKey,
+  replayOfKey,
   scheduleOfKey,
   secretOfKey,
   sumOfKey,
@@ -48,6 +49,7 @@ import {
   type ProcessRecord,
   type ScheduleRecord,
 } from '../codec/records.ts'
+import { isReadableReplay } from '../codec/replay-record.ts'
 import { decodeTask } from '../codec/task-bytes.ts'
 import { is_live, type TaskRecord } from '../codec/task-record.ts'
 import { parseTraceparent, traceparentOf } from '../core/tracing.ts'
@@ -150,6 +152,11 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     // One whose process takes no tasks stays due.
     if (next_ms === last.due_ms && last.proc !== 'ok') return undefined
     return `schedule ${scheduleOfKey(key)} is due at ${next_ms}, which it was before`
+  },
+  replay: (_view, { key, value }) => {
+    const { kind, time_s } = replayOfKey(key)
+    if (kind === undefined) return 'a replay record is of no known kind'
+    return isReadableReplay(value) ? undefined : `a replay record of second ${time_s} is damaged`
   },
   failed: (view, { key }) => {
     const { conv, ms, obj_id } = timeOfKey(key)

@@ -27,6 +27,8 @@ export interface EngineStatistics {
    * request. `library` are calls of `apply`, `create` and `modify` in this process.
    */
   readonly requests: Counts<ServerName>
+  /** Requests that were answered as the first time, of those above; their ops are not counted. */
+  readonly replays: number
   /** Attempts of jobs by what did them, and by how they ended: `job_results` of core/counters. */
   readonly jobs: Counts<JobKind>
   /** Due times of schedules, by `ok` or the code for which one has no task. */

@@ -44,6 +44,7 @@ import type { Handlers } from './jobs/handlers.ts'
 import { type Executors, newJobDispatcher } from './jobs/job-dispatcher.ts'
 import { newProcesses } from './processes.ts'
 import { newReadiness } from './readiness.ts'
+import { openReplays } from './replays/replays.ts'
 import { newResults } from './results.ts'
 import { newSchedules } from './schedules/schedules.ts'
 import { openSecrets } from './secrets.ts'
@@ -121,7 +122,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ clock, limits, store, transactions, admission, wake, counters, traces },
     onBug,
   }
-  const submission = newSubmission(running)
+  const { replay: mode = 'answer' } = options
+  const replays = await openReplays({ mode, window_s: limits.window_s, store, clock, wake })
+  const submission = newSubmission({ ...running, replays })
   const { schedules, due_schedules } = newSchedules({
     ...{ ...running, catalog, tell },
     submit: submission.submit,
@@ -132,7 +135,9 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const has_timers = options.timers !== false
   const background = newBackground({
     ...running,
-    works: has_timers ? [...timers.works, hand_over.work, window.work] : [window.work],
+    works: has_timers
+      ? [...timers.works, hand_over.work, window.work, replays.work]
+      : [window.work],
   })
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
@@ -266,6 +271,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     }),
     checkRate: admission.checkRate,
     payForRead: admission.payForRead,
+    replays,
     consoles: new Set(),
     addresses,
     keyState: secrets.keyState,

@@ -13,6 +13,7 @@ import type { CertificateBindings } from './certificate-bindings.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { EngineDiagnosis } from './diagnosis.ts'
 import type { Flow } from './flow/flow.ts'
+import type { Replays } from './replays/replays.ts'
 import type { ResultOptions } from './results.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search/search-api.ts'
 import type { Secrets } from './secrets.ts'
@@ -56,6 +57,7 @@ export interface ServedEngine extends Engine {
   checkRate(user: string): void
   /** A search or a wait of a caller costs as much as an op. Throws `rate_limited`. */
   payForRead(caller: Caller): void
+  readonly replays: Pick<Replays, 'mode' | 'onWindow'>
   /** The account of the unread answers of a new connection. */
   answerAccount(): AnswerAccount
   /**

@@ -10,6 +10,8 @@ import type { Limits } from '../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../core/model.ts'
 import type { Admission } from './admission.ts'
 import { applyOps } from './ops.ts'
+import type { ApplyOps, Outcome, Replays } from './replays/replays.ts'
+import type { RequestName } from './replays/request-name.ts'
 import type { TracedOrder, Traces } from './traces.ts'
 import type { Transaction } from './transaction.ts'
 import type { QueuedRequest, TransactionQueue } from './transaction-queue.ts'
@@ -42,12 +44,13 @@ export interface SubmissionOptions {
   readonly transactions: TransactionQueue
   readonly counters: Counters
   readonly traces: Traces | undefined
+  readonly replays: Replays
   /** Called for a bug: an exception that is no Fault. */
   onBug(error: unknown): void
 }
 
 export function newSubmission(options: SubmissionOptions): Submission {
-  const { limits, admission, transactions, counters, traces } = options
+  const { limits, admission, transactions, counters, traces, replays } = options
 
   /** A request has this one promise: from its entry to its answer there are calls alone. */
   function submit(
@@ -62,13 +65,21 @@ export function newSubmission(options: SubmissionOptions): Submission {
         if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
         reject(reason)
       }
-      const request: QueuedRequest<OpResult[]> = {
-        run: (tx) => applyOps(tx, ops, caller),
-        resolve(results) {
+      let name: RequestName | undefined
+      const run = (tx: Transaction, apply: ApplyOps = applyOps): Outcome =>
+        name === undefined
+          ? apply(tx, ops, caller)
+          : replays.applyOnce(tx, name, ops, caller, apply)
+      const request: QueuedRequest<Outcome> = {
+        run,
+        resolve(outcome) {
           admission.leave(ops.length, entered_bytes)
-          counters.countOps(results)
+          if ('code' in outcome) return refuse(outcome)
+          const is_repeat = 'is_repeat' in outcome
+          if (is_repeat) counters.countReplay()
+          else counters.countOps(outcome)
           if (may_wait) counters.countRequest('library', 'ok', began_ms)
-          resolve(results)
+          resolve(is_repeat ? outcome.results : outcome)
         },
         reject(error) {
           admission.leave(ops.length, entered_bytes)
@@ -78,12 +89,13 @@ export function newSubmission(options: SubmissionOptions): Submission {
       }
       try {
         checkOpCount(ops.length, limits.ops_max)
+        name = replays.nameOf(ops, caller)
         // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
         const trace = may_wait ? traces?.of(caller) : caller.trace
         const enter = (bytes: number): void => {
           entered_bytes = bytes
           if (traces === undefined || trace === undefined) transactions.enter(request)
-          else traces.apply(transactions, ops, caller, trace).then(request.resolve, request.reject)
+          else traces.apply(transactions, ops, trace, run).then(request.resolve, request.reject)
         }
         const bytes = admission.enter(ops, caller, may_wait)
         // The ops are queued in the turn that gives them room, before any later ones.

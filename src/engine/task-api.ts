@@ -13,7 +13,7 @@ export interface CreateInput {
   /**
    * The caller's own name of the task, unique among the live tasks of the process. Once its task
    * has ended, a create with the ref makes a new one, also where it repeats one whose answer was
-   * lost.
+   * lost, unless both have one `request_key`.
    */
   readonly ref?: string | number | null
   /**

@@ -13,6 +13,7 @@ import { isSampled, type Span, type TraceContext, type Tracing } from '../core/t
 import type { JobOutcome } from '../process/logic.ts'
 import type { DueJob } from './jobs/job-queue.ts'
 import { applyOps } from './ops.ts'
+import type { ApplyOps, Outcome } from './replays/replays.ts'
 import type { TaskRun } from './task-runs.ts'
 import type { Transaction } from './transaction.ts'
 import type { TransactionQueue } from './transaction-queue.ts'
@@ -20,13 +21,13 @@ import type { TransactionQueue } from './transaction-queue.ts'
 export interface Traces {
   /** The trace of a caller: the given one, else that of the active span. */
   of(caller: Caller): TraceContext | undefined
-  /** One result for each op, in order, once all of them are durable. */
+  /** The outcome of `run`, which is given what applies ops, once it is durable. */
   apply(
     queue: TransactionQueue,
     ops: readonly (Op | OpResult)[],
-    caller: Caller,
     trace: TraceContext,
-  ): Promise<OpResult[]>
+    run: (tx: Transaction, apply: ApplyOps) => Outcome,
+  ): Promise<Outcome>
   /** As `TransactionQueue.run`, for an order that names one task. */
   run<Result extends OpResult>(
     queue: TransactionQueue,
@@ -88,42 +89,52 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
       tracing.begin({ ...named, parent, attributes, began_ms: applied_ms }).end()
       return result
     } catch (thrown) {
-      const error = answeredCode(thrown)
-      for (const span of spans) {
-        open.delete(span.context.span_id)
-        span.end({ error })
-      }
+      endAll(spans, answeredCode(thrown))
       throw thrown
+    }
+  }
+
+  function endAll(spans: readonly Span[], error: string): void {
+    for (const span of spans) {
+      open.delete(span.context.span_id)
+      span.end({ error })
     }
   }
 
   async function applySpans(
     queue: TransactionQueue,
     ops: readonly (Op | OpResult)[],
-    caller: Caller,
     trace: TraceContext,
-  ): Promise<OpResult[]> {
+    run: (tx: Transaction, apply: ApplyOps) => Outcome,
+  ): Promise<Outcome> {
     const spans = ops
       .slice(0, op_spans_max)
       .map((op) => begin(op.type ?? 'op', isOp(op) ? op.conv_id : undefined, trace))
     const parent = ops.length === 1 ? (spans[0] as Span).context : trace
-    const results = await runSpans(queue, spans, { parent, op_count: ops.length }, (tx) =>
-      ops.map((op, at) => {
-        tx.cause = spans[at]?.context ?? trace
+    const apply: ApplyOps = (tx, given, caller) =>
+      given.map((op, at) => {
+        const span = spans[given === ops ? at : ops.indexOf(op)]
+        tx.cause = span?.context ?? trace
         return applyOps(tx, [op], caller)[0] as OpResult
-      }),
+      })
+    const outcome = await runSpans(queue, spans, { parent, op_count: ops.length }, (tx) =>
+      run(tx, apply),
     )
-    for (const [at, span] of spans.entries()) end(span, results[at] as OpResult)
-    return results
+    if ('code' in outcome) endAll(spans, outcome.code)
+    else {
+      const results = 'is_repeat' in outcome ? outcome.results : outcome
+      for (const [at, span] of spans.entries()) end(span, results[at] as OpResult)
+    }
+    return outcome
   }
 
   return {
     of: (caller) => caller.trace ?? tracing.active(),
-    apply(queue, ops, caller, trace) {
-      if (isSampled(trace)) return applySpans(queue, ops, caller, trace)
+    apply(queue, ops, trace, run) {
+      if (isSampled(trace)) return applySpans(queue, ops, trace, run)
       return queue.run((tx) => {
         tx.cause = trace
-        return applyOps(tx, ops, caller)
+        return run(tx, applyOps)
       })
     },
     async run(queue, { name, conv_id }, trace, change) {

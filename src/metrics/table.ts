@@ -126,6 +126,11 @@ export const metricTable: readonly MetricRow[] = [
     labels: ['server', 'code'],
     values: ({ statistics }) => valuesOf(statistics.requests, measured_requests),
   },
+  counter(
+    'conveyor_replays_total',
+    'Requests answered as they were the first time.',
+    ({ replays }) => replays,
+  ),
   {
     name: 'conveyor_jobs_total',
     type: 'counter',

@@ -187,6 +187,10 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       if (reason !== undefined) throw reason
       return fn(durable)
     },
+    async settledKeys(range) {
+      if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
+      return scanOver(tree.parts?.().below ?? tree, [], range).map(({ key }) => key)
+    },
     freeBytes,
     unavailable,
     commitLogTrouble: tree.commitLogTrouble,

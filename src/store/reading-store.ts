@@ -36,6 +36,7 @@ export function readingStore(
   return {
     update: read,
     view: read,
+    settledKeys: async (range) => scanOver(tree, [], range).map(({ key }) => key),
     freeBytes: () => undefined,
     unavailable,
     commitLogTrouble: () => undefined,

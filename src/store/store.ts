@@ -48,6 +48,11 @@ export interface Store {
   update<T>(fn: (tx: Tx) => T): Promise<T>
   /** Runs `fn` on durable state only. Rejects with the reason while the store is unavailable. */
   view<T>(fn: (view: View) => T): Promise<T>
+  /**
+   * The first keys of a range in the data file alone: those that only the commit log has yet are
+   * missing, and those that were deleted since are there. So no recent changes have to be sorted.
+   */
+  settledKeys(range: Range): Promise<Key[]>
   /** Free bytes on the disk and in the file; undefined for a store in memory. */
   freeBytes(): number | undefined
   /** Why the store takes nothing now and may again later, of itself; undefined while it does. */

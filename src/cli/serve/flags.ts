@@ -1,6 +1,7 @@
 /** The flags of `serve`, and the limits that they give. */
 import { lease_default_ms } from '../../cluster/node-settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
+import { type ReplayMode, replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, type Given, isOn, json_flag, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'
@@ -70,6 +71,11 @@ export const serve_flags: readonly Flag[] = [
     value: 'URL',
     says: 'where callers reach /api from outside, for addresses made for them',
   },
+  {
+    name: 'replay',
+    value: 'HOW',
+    says: 'what a repeated request gets: `answer` as the first (default), `reject`, or `off`',
+  },
   { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
   {
     name: 'allow-host',
@@ -133,6 +139,15 @@ export function limitsOf(given: Given): Partial<Record<LimitName, number>> {
 export function wholeNumber(flag: string, given: string): number {
   if (!/^[0-9]{1,15}$/.test(given)) throw usageError(`--${flag} takes a whole number`)
   return Number(given)
+}
+
+/** Undefined where it is not said. Throws a usage fault. */
+export function replayOf(given: Given): ReplayMode | undefined {
+  const mode = text(given, 'replay')
+  if (mode === undefined) return undefined
+  const known = replay_modes.find((one) => one === mode)
+  if (known === undefined) throw usageError(`--replay takes ${replay_modes.join(', ')}`)
+  return known
 }
 
 /** Undefined without a bound. Throws a usage fault. */

@@ -10,7 +10,7 @@ import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
-import { limitsOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
+import { limitsOf, replayOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
 import { printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
@@ -44,13 +44,14 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const limits = limitsOf(given)
   if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
   staleAgeOf(given)
+  const replay = replayOf(given)
   const node = await nodeOf(given, wanted)
   const log = await openServeLog(given, io)
   const stop = newStop(io)
   let risks: Promise<void> | undefined
   try {
     const setup = {
-      ...{ given, io, log, limits, wanted: node?.wanted ?? wanted },
+      ...{ given, io, log, limits, replay, wanted: node?.wanted ?? wanted },
       // What is risky as it is configured stays so from tenure to tenure.
       tellRisksOnce(engine: Engine) {
         risks ??= tellRisks(given, io, engine, wanted).catch((error: unknown) => {
@@ -81,6 +82,7 @@ interface Setup {
   readonly log: ServeLog
   readonly wanted: WantedServers
   readonly limits: NonNullable<EngineOptions['limits']>
+  readonly replay: EngineOptions['replay']
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
   tellRisksOnce(engine: Engine): Promise<void>
@@ -88,10 +90,11 @@ interface Setup {
 
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
-  const { given, io, log, wanted, limits, variables, tracing, tellRisksOnce } = setup
+  const { given, io, log, wanted, limits, replay, variables, tracing, tellRisksOnce } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing },
     ...(tenure && { commitLog: tenure.commitLog, stale_reads: staleReads(setup, tenure) }),
+    ...(replay && { replay }),
     ...(variables && { variables: variables.first }),
   })
   const stopWatching = variables?.watch(engine, log.tell)

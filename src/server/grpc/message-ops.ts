@@ -8,19 +8,16 @@
 import { docOfBytes, empty_doc, isObject, objectOf } from '../../codec/json.ts'
 import { checkOpCount, isOp, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
+import type { Caller, Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import type { ServerContext } from './call.ts'
 import type { Batch, KindMessage, OpMessage } from './request-messages.ts'
 
-/**
- * Throws `too_many_ops`, and `format_error` for no op or for a request key: its sender expects a
- * repeated batch to be answered and not applied again, which is not served yet.
- */
-export function readBatch(
-  { ops, op_count, request_key }: Batch,
-  context: ServerContext,
-): (Op | OpResult)[] {
-  if (request_key !== '') throw fault('format_error', 'request_key is not served yet')
+/** Throws `too_many_ops`, and `format_error` for no op or for an op with a request key. */
+export function readBatch({ ops, op_count }: Batch, context: ServerContext): (Op | OpResult)[] {
+  for (const { kind } of ops) {
+    // Its sender expects what only the key of the batch does.
+    if (keyOf(kind) !== undefined) throw fault('format_error', 'an op of a batch has a request_key')
+  }
   checkOpCount(op_count, context.limits.ops_max)
   return readOps(ops, context)
 }
@@ -50,6 +47,17 @@ export function readOps(
     const data = kind.type === 'show' ? empty_doc : readData(kind.data_json)
     return opWithData(kind.type, membersOf(kind), data, engine.limits)
   })
+}
+
+/** The caller, with the request key of its message where there is one. */
+export function keyedCaller(caller: Caller, message: KindMessage | Batch): Caller {
+  const request_key = keyOf(message)
+  return request_key === undefined ? caller : { ...caller, request_key }
+}
+
+function keyOf(message: KindMessage | Batch | undefined): string | undefined {
+  if (message === undefined || !('request_key' in message)) return undefined
+  return textOrAbsent(message.request_key)
 }
 
 /** The op of a call that has one. Throws `error` where it is malformed. */

@@ -23,6 +23,7 @@ export interface CreateMessage {
   readonly conv_id: string
   readonly ref: string | undefined
   readonly data_json: Buffer
+  readonly request_key: string
 }
 
 export interface ModifyMessage {
@@ -33,6 +34,7 @@ export interface ModifyMessage {
   readonly data_json: Buffer
   readonly is_sync: boolean
   readonly node_id: string
+  readonly request_key: string
 }
 
 export interface ShowMessage {
@@ -115,6 +117,7 @@ const sized_2 = sized_field(2)
 const sized_3 = sized_field(3)
 const sized_4 = sized_field(4)
 const sized_6 = sized_field(6)
+const sized_7 = sized_field(7)
 
 const no_bytes: Buffer = Buffer.alloc(0)
 
@@ -136,14 +139,16 @@ function createFrom(from: ReadCursor): CreateMessage {
   let conv_id = ''
   let ref: string | undefined
   let data_json = no_bytes
+  let request_key = ''
   while (from.at < from.end) {
     const tag = readNumber(from)
     if (tag === sized_1) conv_id = readText(from)
     else if (tag === sized_2) ref = readText(from)
     else if (tag === sized_3) data_json = readBytes(from)
+    else if (tag === sized_4) request_key = readText(from)
     else skipField(from, tag)
   }
-  return { type: 'create', conv_id, ref, data_json }
+  return { type: 'create', conv_id, ref, data_json, request_key }
 }
 
 function modifyFrom(from: ReadCursor): ModifyMessage {
@@ -153,6 +158,7 @@ function modifyFrom(from: ReadCursor): ModifyMessage {
   let data_json = no_bytes
   let is_sync = false
   let node_id = ''
+  let request_key = ''
   while (from.at < from.end) {
     const tag = readNumber(from)
     if (tag === sized_1) conv_id = readText(from)
@@ -161,9 +167,10 @@ function modifyFrom(from: ReadCursor): ModifyMessage {
     else if (tag === sized_4) data_json = readBytes(from)
     else if (tag === number_5) is_sync = Number(readInteger(from)) !== 0
     else if (tag === sized_6) node_id = readText(from)
+    else if (tag === sized_7) request_key = readText(from)
     else skipField(from, tag)
   }
-  return { type: 'modify', conv_id, ref, obj_id, data_json, is_sync, node_id }
+  return { type: 'modify', conv_id, ref, obj_id, data_json, is_sync, node_id, request_key }
 }
 
 function changeFrom(from: ReadCursor): ModifyMessage {
@@ -179,7 +186,8 @@ function changeFrom(from: ReadCursor): ModifyMessage {
     else if (tag === sized_4) node_id = readText(from)
     else skipField(from, tag)
   }
-  return { type: 'modify', conv_id, ref, obj_id, data_json: no_bytes, is_sync: false, node_id }
+  const not_sent = { data_json: no_bytes, is_sync: false, request_key: '' }
+  return { type: 'modify', conv_id, ref, obj_id, node_id, ...not_sent }
 }
 
 function showFrom(from: ReadCursor): ShowMessage {

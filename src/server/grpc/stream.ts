@@ -23,7 +23,7 @@ import { end, pull, type Rpc, type ServedCall, type ServerContext, send } from '
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { endInFault, faultStatus } from './fault-response.ts'
 import { endInTime } from './long-call.ts'
-import { readBatch } from './message-ops.ts'
+import { keyedCaller, readBatch } from './message-ops.ts'
 import { readStreamOps, type StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'
 
@@ -140,7 +140,8 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
     const until_ms = systemClock.now_ms() + limits.request_ms_max
     while (!isStopped()) {
       one.is_refused_as_full = false
-      trySubmit(one, tracedCaller(one.trace, authenticate(context, peer)), until_ms)
+      const caller = tracedCaller(one.trace, authenticate(context, peer))
+      trySubmit(one, keyedCaller(caller, one.batch), until_ms)
       // A refusal without queueing arrives within this turn.
       await undefined
       one.is_submitted = !one.is_refused_as_full

@@ -11,7 +11,7 @@ import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus } from './fault-response.ts'
-import { readBatch, readOp, readOps } from './message-ops.ts'
+import { keyedCaller, readBatch, readOp, readOps } from './message-ops.ts'
 import {
   type Batch,
   type KindMessage,
@@ -25,7 +25,7 @@ import {
 import { encodeAction, encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
 
 /** How a request message becomes ops, and how results become the response. All throw Faults. */
-interface UnaryRpc<Message> {
+interface UnaryRpc<Message extends KindMessage | Batch> {
   /** Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): Message
   ops(message: Message, context: ServerContext): (Op | OpResult)[]
@@ -80,10 +80,10 @@ export const unary_rpcs = {
 /** An action on a task answers with it, as a show does. */
 const shown_task = [{ type: 'show' }] as const
 
-function unary<Message>(rpc: UnaryRpc<Message>): Rpc {
+function unary<Message extends KindMessage | Batch>(rpc: UnaryRpc<Message>): Rpc {
   return answering(rpc.read, async (call, message: Message, trace) => {
     const { context, peer } = call
-    const caller = tracedCaller(trace, authenticate(context, peer))
+    const caller = keyedCaller(tracedCaller(trace, authenticate(context, peer)), message)
     const ops = rpc.ops(message, context)
     const reservation = reserveAnswer(peer, caller, rpc.apply === undefined ? ops : shown_task)
     call.onOver = reservation.release

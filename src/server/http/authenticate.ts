@@ -5,14 +5,15 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isSignedBy } from '../../codec/signature.ts'
+import type { Caller } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { areWellFormed, type Credentials, mistakesOf } from './credentials.ts'
 import { httpFault } from './fault-response.ts'
 import type { OpsTarget } from './path.ts'
 
 /**
- * The user who signed. Throws `bad_signature`; `stale_timestamp` where the signature is right and
- * the timestamp differs from the engine's clock by more than `window_s` (0: any); `store_failed`
+ * The user who signed, and what names the request. Throws `bad_signature`; `stale_timestamp` where
+ * the signature is right and the timestamp differs from the engine's clock by more than `window_s` (0: any); `store_failed`
  * where the secrets cannot be read.
  */
 export function authenticate(
@@ -21,18 +22,23 @@ export function authenticate(
   target: OpsTarget,
   headers: IncomingHttpHeaders,
   body: Buffer,
-): string {
+): SignedCaller {
   const credentials = credentialsOf(target, headers)
   const { user, timestamp, signature } = credentials
   const kind = target.kind === 'signed' ? 'path' : 'hmac'
   const secrets = engine.users.secrets(user, kind)
   if (!isSignedBy(secrets, kind, timestamp, body, signature)) throw httpFault('bad_signature')
-  if (window_s === 0) return user
-  const now_ms = engine.clock.now_ms()
-  const off_ms = Number(timestamp) * 1000 - now_ms
-  if (Math.abs(off_ms) > window_s * 1000) throw staleTimestamp(off_ms, now_ms, window_s)
-  return user
+  const sent_s = Number(timestamp)
+  if (window_s !== 0) {
+    const now_ms = engine.clock.now_ms()
+    const off_ms = sent_s * 1000 - now_ms
+    if (Math.abs(off_ms) > window_s * 1000) throw staleTimestamp(off_ms, now_ms, window_s)
+  }
+  return { user, signed: { timestamp_s: Math.floor(sent_s), signature } }
 }
+
+/** A caller by a verified signature. */
+export type SignedCaller = Caller & Required<Pick<Caller, 'user' | 'signed'>>
 
 /** Said to those alone who know the secret. */
 function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error {

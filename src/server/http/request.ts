@@ -63,15 +63,15 @@ function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promis
 async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Promise<void> {
   const { context, request } = exchange
   const { engine, limits } = context
-  const user = authenticate(engine, limits.window_s, target, request.headers, body)
+  const caller = authenticate(engine, limits.window_s, target, request.headers, body)
+  const { user } = caller
   traceRequest(exchange, target)
-  // A repeated request could be recognised here: (user, timestamp, signature) names it.
   engine.checkRate(user)
-  if (context.is_sync) return serveSync(exchange, target.version, user, body)
+  if (context.is_sync) return serveSync(exchange, target.version, caller, body)
   const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
   const reservation = exchange.connection.answers.reserve(ops, user)
   try {
-    const results = await engine.submit(ops, tracedCaller(exchange, { user }))
+    const results = await engine.submit(ops, tracedCaller(exchange, caller))
     tellRefusedOps(engine.tell, 'http', user, ops, results)
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {

@@ -12,6 +12,7 @@ import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
 import type { CreateOp, Op, OpResult } from '../../core/model.ts'
 import { tellRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/unread-answers.ts'
+import type { SignedCaller } from './authenticate.ts'
 import type { WaitEnd } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { httpFault } from './fault-response.ts'
@@ -22,14 +23,16 @@ import { syncWaitsOf } from './sync-waits.ts'
 
 const timeout_s_max = 60
 const timed_out = 'Timeout for create task'
+const gone = { proc: 'error', description: 'the task has ended and is not kept' } as const
 
-/** Serves a verified body of `user`. Rejects with the fault to answer. */
+/** Serves a verified body. Rejects with the fault to answer. */
 export async function serveSync(
   exchange: Exchange,
   version: 1 | 2,
-  user: string,
+  caller: SignedCaller,
   body: Buffer,
 ): Promise<void> {
+  const { user } = caller
   const { context, connection } = exchange
   const { engine, limits } = context
   const timeout: Timeout = { value: timeout_s_max }
@@ -51,10 +54,11 @@ export async function serveSync(
     const sent = ops.map((op, at) =>
       isOp(op) ? withAddress(op, context.public_url + sync_path + waits[at]?.token) : op,
     )
-    const results = await engine.submit(sent, tracedCaller(exchange, { user }))
+    const results = await engine.submit(sent, tracedCaller(exchange, caller))
     tellRefusedOps(engine.tell, 'http_sync', user, sent, results)
     for (const [at, result] of results.entries()) {
-      if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)
+      if (result.is_gone) answers.put(at, gone)
+      else if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)
       else answers.put(at, result)
     }
   } catch (thrown) {

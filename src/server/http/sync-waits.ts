@@ -8,6 +8,7 @@
  * the table holds a wait. A wait costs memory, no thread and no polling.
  */
 import type { SyncAnswer } from '../../codec/response-body.ts'
+import { is_over } from '../../codec/task-record.ts'
 import { nextTurn } from '../../core/clock.ts'
 import type { Task } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -136,7 +137,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
           }
           awaited.obj_id = obj_id
           by_id.set(obj_id, awaited)
-          const ended = recent.get(obj_id) ?? (same?.status === 'failed' ? same : undefined)
+          const ended = recent.get(obj_id) ?? (same && is_over[same.status] ? same : undefined)
           if (ended !== undefined) finish(awaited, answerOf(ended))
           else if (same !== undefined) adopt(awaited, same)
         },

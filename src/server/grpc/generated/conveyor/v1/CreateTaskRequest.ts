@@ -5,6 +5,7 @@ export interface CreateTaskRequest {
   'conv_id'?: (string);
   'ref'?: (string);
   'data_json'?: (Buffer | Uint8Array | string);
+  'request_key'?: (string);
   '_ref'?: "ref";
 }
 
@@ -12,5 +13,6 @@ export interface CreateTaskRequest__Output {
   'conv_id': (string);
   'ref'?: (string);
   'data_json': (Buffer);
+  'request_key': (string);
   '_ref'?: "ref";
 }

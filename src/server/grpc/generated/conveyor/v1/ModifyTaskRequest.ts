@@ -8,6 +8,7 @@ export interface ModifyTaskRequest {
   'data_json'?: (Buffer | Uint8Array | string);
   'is_sync'?: (boolean);
   'node_id'?: (string);
+  'request_key'?: (string);
   'target'?: "ref"|"obj_id";
 }
 
@@ -18,5 +19,6 @@ export interface ModifyTaskRequest__Output {
   'data_json': (Buffer);
   'is_sync': (boolean);
   'node_id': (string);
+  'request_key': (string);
   'target'?: "ref"|"obj_id";
 }

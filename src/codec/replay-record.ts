@@ -1,0 +1,229 @@
+/**
+ * A replay record: what the ops of a request came to, so that its repeat is answered as it was.
+ * What stands in the request itself is not in it, for the repeat brings that along. Numbers are
+ * big-endian, their bytes in parentheses; a text is its bytes of UTF-8 after their count (2).
+ *
+ *     crc32 of the rest (4)
+ *     of a request with a key, the digest of its ops (16)
+ *     for each op, in order:
+ *       what it came to: 0 a show, 1 ok, 2 ok with the task id after that of the op before,
+ *         3 refused (bits 0 and 1); flags (bits 2 to 7)
+ *       1: the task (12); 3: the code, the description and, if flagged, the member and the task (12)
+ *       if flagged, the ref
+ *
+ * A ref is written where it is not the one that the op names: an op by obj_id is answered with that
+ * of its task.
+ */
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { OpFaultCode } from '../core/faults.ts'
+import type { Op, OpResult } from '../core/model.ts'
+import { empty_doc } from './json.ts'
+import { idBytes, idHex } from './keys.ts'
+import { isOp, refOf } from './op.ts'
+
+/** A result for each op, in order; undefined for a show. */
+export type KeptResults = readonly (OpResult | undefined)[]
+
+const [shown, ok, ok_next, refused] = [0, 1, 2, 3]
+const flag = {
+  is_modify: 1 << 2,
+  resumed: 1 << 3,
+  ref: 1 << 4,
+  ref_number: 1 << 5,
+  task: 1 << 6,
+  key: 1 << 7,
+} as const
+const checksum_bytes = 4
+const id_bytes = 12
+export const digest_bytes = 16
+
+let bytes = Buffer.allocUnsafeSlow(4 * 1024)
+let end = 0
+
+/** The bytes are valid until the next call. */
+export function encodeReplay(
+  ops: readonly (Op | OpResult)[],
+  results: readonly OpResult[],
+  digest: Buffer | undefined,
+): Buffer {
+  end = checksum_bytes
+  if (digest !== undefined) end += digest.copy(bytes, end)
+  let before = ''
+  for (let at = 0; at < ops.length; at++) {
+    const op = ops[at] as Op | OpResult
+    const result = results[at] as OpResult
+    reserve(1)
+    if (isShow(op)) bytes[end++] = shown
+    else {
+      putResult(op, result, before)
+      if (result.obj_id !== undefined) before = result.obj_id
+    }
+  }
+  bytes.writeUInt32BE(crc32(bytes.subarray(checksum_bytes, end)))
+  return bytes.subarray(0, end)
+}
+
+function putResult(op: Op | OpResult, result: OpResult, before: string): void {
+  const { proc, obj_id, resumed, key, ref, ref_is_number } = result
+  const own = refIn(op)
+  const has_own_ref = ref === own.ref && ref_is_number === own.ref_is_number
+  let first =
+    (resumed === undefined ? 0 : flag.is_modify) |
+    (resumed === true ? flag.resumed : 0) |
+    (has_own_ref || ref === null ? 0 : flag.ref) |
+    (ref_is_number ? flag.ref_number : 0)
+  if (proc === 'ok') {
+    first |= isNext(before, obj_id as string) ? ok_next : ok
+    bytes[end++] = first
+    if ((first & 3) === ok) putId(obj_id as string)
+  } else {
+    first |= refused | (obj_id === undefined ? 0 : flag.task) | (key === undefined ? 0 : flag.key)
+    bytes[end++] = first
+    putText(proc)
+    putText(result.description ?? '')
+    if (key !== undefined) putText(key)
+    if (obj_id !== undefined) putId(obj_id)
+  }
+  if (first & flag.ref) putText(ref as string)
+}
+
+const isShow = (op: Op | OpResult): boolean => op.type === 'show' && isOp(op)
+
+/** The ref that an op names, as its result echoes it. */
+function refIn(op: Op | OpResult): Pick<OpResult, 'ref' | 'ref_is_number'> {
+  return isOp(op) ? refOf(op.ref) : op
+}
+
+/** Whether the id has the number after that of the other. */
+function isNext(before: string, obj_id: string): boolean {
+  if (before === '' || !obj_id.startsWith(before.slice(0, 18))) return false
+  return numberOf(obj_id) === numberOf(before) + 1
+}
+
+const numberOf = (obj_id: string): number => Number.parseInt(obj_id.slice(18), 16)
+
+function nextId(before: string): string {
+  return before.slice(0, 18) + (numberOf(before) + 1).toString(16).padStart(6, '0')
+}
+
+function putId(obj_id: string): void {
+  reserve(id_bytes)
+  end += bytes.write(idBytes(obj_id), end, 'latin1')
+}
+
+function putText(text: string): void {
+  const length = Buffer.byteLength(text)
+  reserve(2 + length)
+  end = bytes.writeUInt16BE(length, end)
+  end += bytes.write(text, end)
+}
+
+function reserve(more_bytes: number): void {
+  if (end + more_bytes <= bytes.length) return
+  const larger = Buffer.allocUnsafeSlow(2 * (end + more_bytes))
+  bytes.copy(larger, 0, 0, end)
+  bytes = larger
+}
+
+export interface DecodedReplay {
+  /** Of the ops; empty for a signed request. */
+  readonly digest: Buffer
+  results(ops: readonly (Op | OpResult)[]): KeptResults
+}
+
+/** `damaged` where the checksum does not match. The bytes must stay as they are. */
+export function decodeReplay(record: Buffer, has_digest: boolean): DecodedReplay | 'damaged' {
+  if (!isReadableReplay(record)) return 'damaged'
+  const results_at = checksum_bytes + (has_digest ? digest_bytes : 0)
+  return {
+    digest: record.subarray(checksum_bytes, results_at),
+    results(ops) {
+      const from: ReadCursor = { record, at: results_at, before: '' }
+      return ops.map((op) => readResult(from, op))
+    },
+  }
+}
+
+export function isReadableReplay(record: Buffer): boolean {
+  if (record.length <= checksum_bytes) return false
+  return record.readUInt32BE(0) === crc32(record.subarray(checksum_bytes))
+}
+
+interface ReadCursor {
+  readonly record: Buffer
+  at: number
+  before: string
+}
+
+function readResult(from: ReadCursor, op: Op | OpResult): OpResult | undefined {
+  const first = from.record[from.at++] as number
+  const what = first & 3
+  if (what === shown) return undefined
+  const { type, id_text } = op
+  const head = {
+    ...(type === undefined ? {} : { type }),
+    ...(id_text === undefined ? {} : { id_text }),
+  }
+  if (what === refused) {
+    const proc = readText(from) as OpFaultCode
+    const description = readText(from)
+    const key = first & flag.key ? { key: readText(from) } : {}
+    const task = first & flag.task ? { obj_id: readId(from) } : {}
+    return {
+      ...head,
+      ...refOfResult(from, first, op),
+      obj: 'task',
+      ...task,
+      proc,
+      description,
+      ...key,
+    }
+  }
+  const obj_id = what === ok_next ? nextId(from.before) : readId(from)
+  from.before = obj_id
+  const resumed = first & flag.is_modify ? { resumed: (first & flag.resumed) !== 0 } : {}
+  return { ...head, ...refOfResult(from, first, op), obj: 'task', obj_id, proc: 'ok', ...resumed }
+}
+
+function refOfResult(
+  from: ReadCursor,
+  first: number,
+  op: Op | OpResult,
+): Pick<OpResult, 'ref' | 'ref_is_number'> {
+  const is_number = (first & flag.ref_number) !== 0
+  if (first & flag.ref) return refOf({ text: readText(from), is_number })
+  const { ref } = refIn(op)
+  return ref === null ? { ref } : refOf({ text: ref, is_number })
+}
+
+function readId(from: ReadCursor): string {
+  const { record, at } = from
+  from.at += id_bytes
+  from.before = idHex(record.toString('latin1', at, from.at))
+  return from.before
+}
+
+function readText(from: ReadCursor): string {
+  const { record } = from
+  const at = from.at + 2
+  from.at = at + record.readUInt16BE(from.at)
+  return record.toString('utf8', at, from.at)
+}
+
+/** Of what ops ask for, their data by its text. */
+export function digestOfOps(ops: readonly (Op | OpResult)[]): Buffer {
+  const texts: string[] = []
+  for (const op of ops) {
+    if (!isOp(op)) texts.push(JSON.stringify(op))
+    else {
+      const { type, id_text, conv_id, ref } = op
+      const members: unknown[] = [type, id_text, conv_id, ref?.text, ref?.is_number]
+      if (op.type !== 'create') members.push(op.obj_id)
+      if (op.type === 'modify') members.push(op.is_sync, op.node_id)
+      const { text } = op.type === 'show' ? empty_doc : op.data
+      texts.push(JSON.stringify([...members, text.length]), text)
+    }
+  }
+  return hash('sha256', texts.join('\n'), 'buffer').subarray(0, digest_bytes)
+}

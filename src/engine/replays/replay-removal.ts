@@ -1,0 +1,148 @@
+/**
+ * How long replay records are kept, and their removal, in slices between the transactions of
+ * callers.
+ *
+ * A signed request is refused once its timestamp is outside the window, and its record is needed no
+ * more then; where any timestamp is taken, it stays for as long as the usual window. A request with
+ * a key is answered for a day.
+ *
+ * A clock that is wrong for some minutes removes nothing: what goes is decided by the earliest of
+ * the last readings of the clock. Expired records are looked for in the data file alone, where all
+ * but the most recent are.
+ */
+import { after, type Key, type ReplayKind, replaysIn } from '../../codec/keys.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Store } from '../../store/store.ts'
+import type { Work } from '../background.ts'
+
+export interface ReplayTimes {
+  readonly signed: KeptTimes
+  readonly keyed: KeptTimes
+}
+
+interface KeptTimes {
+  /** A request that names a time no further from ours is kept under it. */
+  readonly near_s: number
+  /** Kept for so long after the time that it names. */
+  readonly kept_s: number
+  /** The periods of the others, which are kept for one period at least. */
+  readonly period_s: number
+}
+
+const usual_window_s = 300
+const hour_s = 3_600
+const day_s = 24 * hour_s
+
+export function timesOf(window_s: number): ReplayTimes {
+  const near_s = Math.max(window_s, usual_window_s)
+  return {
+    signed: {
+      near_s,
+      kept_s: window_s === 0 ? 2 * near_s : near_s,
+      period_s: usual_window_s,
+    },
+    keyed: { near_s: hour_s, kept_s: day_s + hour_s, period_s: day_s },
+  }
+}
+
+/** The clock is read so often, and the earliest of so many readings counts. */
+const reading_ms = 37_500
+const readings_max = 8
+const slice_keys = 1_024
+
+interface OpenRemoval {
+  readonly kind: ReplayKind
+  from: Key
+  readonly to: Key
+  readonly end_s: number
+}
+
+export interface ReplayRemovalOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly times: () => ReplayTimes
+  readonly has_records: boolean
+  /** Called when it may be due earlier. */
+  wake(): void
+  /** The periods that have records, by kind; those removed are taken out. */
+  readonly periods: Readonly<Partial<Record<ReplayKind, number[]>>>
+}
+
+export interface ReplayRemoval extends Work {
+  /** There is a record from now on. */
+  begin(): void
+}
+
+export function newReplayRemoval(options: ReplayRemovalOptions): ReplayRemoval {
+  const { store, clock, times, periods } = options
+  const readings: number[] = []
+  let next_ms = options.has_records ? clock.now_ms() + reading_ms : Number.POSITIVE_INFINITY
+  /** What is to be removed now, by kind. */
+  const open: OpenRemoval[] = []
+  /** Where the next removal begins: what is before is deleted, and in the data file until then. */
+  const begun = new Map<ReplayKind, Key>()
+  let checkpoints: number | undefined
+
+  /** The time before which records of a kind have expired. */
+  function endsOf(now_s: number): readonly (readonly [ReplayKind, number])[] {
+    const { signed, keyed } = times()
+    return [
+      ['signed_at', now_s - signed.kept_s],
+      ['signed_in', now_s - 2 * signed.period_s],
+      ['keyed_at', now_s - keyed.kept_s],
+      ['keyed_in', now_s - 2 * keyed.period_s],
+    ]
+  }
+
+  function beginAll(): void {
+    next_ms = clock.now_ms() + reading_ms
+    readings.push(Math.floor(clock.now_ms() / 1_000))
+    if (readings.length > readings_max) readings.shift()
+    if (readings.length < readings_max) return
+    const { file } = store.numbers()
+    // The file may have got records before that place, and has no deleted ones any more.
+    if (file === undefined || file.checkpoints !== checkpoints) begun.clear()
+    checkpoints = file?.checkpoints
+    for (const [kind, end_s] of endsOf(Math.min(...readings))) {
+      const { from, to } = replaysIn(kind, 0, end_s)
+      open.push({ kind, from: begun.get(kind) ?? from, to, end_s })
+    }
+  }
+
+  async function removeSlice(): Promise<void> {
+    const [first] = open
+    if (first === undefined) return
+    const { kind, from, to, end_s } = first
+    const keys = await store.settledKeys({ from, to, limit: slice_keys })
+    const last = keys.at(-1)
+    if (last !== undefined) {
+      await store.update((tx) => {
+        for (const key of keys) tx.del(key)
+      })
+      first.from = after(last)
+    }
+    begun.set(kind, first.from)
+    if (keys.length === slice_keys) return
+    const known = periods[kind] ?? []
+    known.splice(0, known.length, ...known.filter((period_s) => period_s >= end_s))
+    open.shift()
+  }
+
+  return {
+    begin() {
+      if (next_ms < Number.POSITIVE_INFINITY) return
+      next_ms = clock.now_ms() + reading_ms
+      options.wake()
+    },
+    due_ms() {
+      if (open.length > 0) return 0
+      const was_set_back = next_ms - clock.now_ms() > reading_ms
+      return was_set_back && next_ms < Number.POSITIVE_INFINITY ? 0 : next_ms
+    },
+    async step() {
+      if (open.length === 0) beginAll()
+      await removeSlice()
+    },
+    frees_room: true,
+  }
+}

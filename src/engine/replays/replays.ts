@@ -1,0 +1,196 @@
+/**
+ * Replays: the answer of a request is kept in the transaction that applied it, so a repeat is
+ * answered as the first and applied no more, also after a crash between commit and answer (wire
+ * 1.6). A repeat that comes while the first is under way is queued behind it, and finds its record.
+ *
+ * Where a record is, is decided by the time that the request names, if that is near ours: requests
+ * of one second are neighbours, so the file grows at its end and loses its beginning. Any other
+ * request is put under the period in which it came, and looked for in all periods there are.
+ *
+ * A show among other ops is shown anew. What a record says is answered without looking at the
+ * rights of the caller again, who had this answer before.
+ */
+
+import {
+  type Key,
+  keysOfType,
+  type ReplayKind,
+  replayKey,
+  replayOfKey,
+  replaysIn,
+  replaysOf,
+} from '../../codec/keys.ts'
+import { isOp } from '../../codec/op.ts'
+import { type DecodedReplay, decodeReplay, encodeReplay } from '../../codec/replay-record.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Work } from '../background.ts'
+import { loadTask } from '../task-store.ts'
+import { viewTask } from '../task-view.ts'
+import type { Transaction } from '../transaction.ts'
+import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
+import { nameOf, type RequestName } from './request-name.ts'
+
+/** What a repeat is answered: the same, a refusal, or as if it were new. */
+export type ReplayMode = 'answer' | 'reject' | 'off'
+export const replay_modes: readonly ReplayMode[] = ['answer', 'reject', 'off']
+
+/** The results of ops that were applied now, those of a repeat, or why neither is. */
+export type Outcome = OpResult[] | Repeat | Fault
+
+export interface Repeat {
+  readonly is_repeat: true
+  readonly results: OpResult[]
+}
+
+type Ops = readonly (Op | OpResult)[]
+export type ApplyOps = (tx: Transaction, ops: Ops, caller: Caller) => OpResult[]
+
+export interface Replays {
+  readonly mode: ReplayMode
+  /** Undefined for a request whose repeat is applied again. Throws `format_error`. */
+  nameOf(ops: Ops, caller: Caller): RequestName | undefined
+  /** Applies ops unless they were, under this name. */
+  applyOnce(tx: Transaction, name: RequestName, ops: Ops, caller: Caller, apply: ApplyOps): Outcome
+  /** A server takes timestamps up to so far from now; 0: any. */
+  onWindow(window_s: number): void
+  /** Removes the records that are not needed any more. */
+  readonly work: Work
+}
+
+export interface ReplaysOptions {
+  readonly mode: ReplayMode
+  readonly window_s: number
+  readonly store: Store
+  readonly clock: Clock
+  /** Called when `work` may be due earlier. */
+  wake(): void
+}
+
+const not_kept = 'request_key is not served: this server keeps no replays'
+
+export async function openReplays(options: ReplaysOptions): Promise<Replays> {
+  const { mode, store, clock, wake } = options
+  if (!replay_modes.includes(mode)) {
+    throw new RangeError(`replay: ${String(mode)} is none of ${replay_modes.join(', ')}`)
+  }
+  let window_s = options.window_s
+  /** The beginnings of the periods that have records, the newest first. */
+  const periods = await store.view(readPeriods)
+  const has_records = await store.view(hasRecords)
+  const times = (): ReplayTimes => timesOf(window_s)
+  const removal = newReplayRemoval({ store, clock, times, periods, wake, has_records })
+
+  function find(view: View, name: RequestName): Buffer | undefined {
+    const { user, id, time_s } = name
+    const [at_kind, in_kind] = kindsOf(name)
+    if (time_s !== undefined && time_s < times_end_s) {
+      const found = view.get(replayKey(at_kind, time_s, user, id))
+      if (found !== undefined) return found
+    }
+    for (const period_s of periods[in_kind]) {
+      const found = view.get(replayKey(in_kind, period_s, user, id))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  /** The key under which the record of a new request is put. */
+  function keyFor(name: RequestName, now_s: number): Key {
+    const { is_signed, user, id, time_s } = name
+    const [at_kind, in_kind] = kindsOf(name)
+    const { near_s, period_s: period } = times()[is_signed ? 'signed' : 'keyed']
+    if (time_s !== undefined && Math.abs(time_s - now_s) <= near_s) {
+      return replayKey(at_kind, time_s, user, id)
+    }
+    const period_s = now_s - (now_s % period)
+    const known = periods[in_kind]
+    if (!known.includes(period_s)) known.unshift(period_s)
+    return replayKey(in_kind, period_s, user, id)
+  }
+
+  function repeated(
+    tx: Transaction,
+    record: DecodedReplay,
+    { digest }: RequestName,
+    ops: Ops,
+    caller: Caller,
+    apply: ApplyOps,
+  ): Outcome {
+    if (digest !== undefined && !digest.equals(record.digest)) return fault('request_key_reused')
+    if (mode === 'reject') return fault('repeated_request')
+    const results = record.results(ops).map((result, at) => {
+      const op = ops[at] as Op | OpResult
+      if (result === undefined) return apply(tx, [op], caller)[0] as OpResult
+      return isOp(op) && op.type === 'create' && op.identity ? withTask(tx, result) : result
+    })
+    return { is_repeat: true, results }
+  }
+
+  return {
+    mode,
+    nameOf(ops, caller) {
+      if (mode !== 'off') return nameOf(ops, caller)
+      if (caller.request_key !== undefined) throw fault('format_error', not_kept)
+      return undefined
+    },
+    applyOnce(tx, name, ops, caller, apply) {
+      const found = find(tx.store, name)
+      if (found !== undefined) {
+        const record = decodeReplay(found, !name.is_signed)
+        if (record !== 'damaged') return repeated(tx, record, name, ops, caller, apply)
+        return fault('repeated_request', 'this request was applied before; its answer is damaged')
+      }
+      const results = apply(tx, ops, caller)
+      const key = keyFor(name, Math.floor(tx.now_ms / 1_000))
+      removal.begin()
+      tx.store.put(key, encodeReplay(ops, results, name.digest))
+      return results
+    },
+    onWindow(server_s) {
+      if (window_s !== 0) window_s = server_s === 0 ? 0 : Math.max(window_s, server_s)
+    },
+    work: removal,
+  }
+}
+
+/** The first second that has no place in a key. */
+const times_end_s = 2 ** 32
+
+export interface Periods {
+  readonly signed_in: number[]
+  readonly keyed_in: number[]
+}
+
+function kindsOf({ is_signed }: RequestName): [ReplayKind, keyof Periods] {
+  return is_signed ? ['signed_at', 'signed_in'] : ['keyed_at', 'keyed_in']
+}
+
+function hasRecords(view: View): boolean {
+  return view.scan({ ...keysOfType('replay'), limit: 1 }).length > 0
+}
+
+function readPeriods(view: View): Periods {
+  const periods: Periods = { signed_in: [], keyed_in: [] }
+  for (const kind of ['signed_in', 'keyed_in'] as const) {
+    let { from, to } = replaysOf(kind)
+    for (;;) {
+      const [last] = view.scan({ from, to, limit: 1, reverse: true })
+      if (last === undefined) break
+      const { time_s } = replayOfKey(last.key)
+      periods[kind].push(time_s)
+      to = replaysIn(kind, 0, time_s).to
+    }
+  }
+  return periods
+}
+
+/** The task of a create that was made before, as its repeat has it while the task lives. */
+function withTask(tx: Transaction, result: OpResult): OpResult {
+  if (result.obj_id === undefined || result.proc !== 'ok') return result
+  const draft = loadTask(tx.store, result.obj_id)
+  if (draft === undefined || draft === 'damaged') return { ...result, is_gone: true }
+  return { ...result, task: viewTask(draft.task) }
+}

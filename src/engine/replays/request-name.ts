@@ -1,0 +1,73 @@
+/**
+ * What names a request, so that its repeat is recognised: the user, timestamp and signature of a
+ * signed one, or the `request_key` of any other (wire 1.6).
+ *
+ * A signed request with a create without a ref has no name: its caller may mean each one. A key is
+ * given on purpose, so it names any request. One that changes nothing needs no name.
+ */
+import { hash } from 'node:crypto'
+import { isOp } from '../../codec/op.ts'
+import { digestOfOps } from '../../codec/replay-record.ts'
+import { fault } from '../../core/faults.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
+
+export interface RequestName {
+  readonly is_signed: boolean
+  readonly user: string | undefined
+  /** When the request was made, as it says itself; undefined where it does not. */
+  readonly time_s: number | undefined
+  /** Bytes, one character each. */
+  readonly id: string
+  /** Of the ops, where the id says nothing of them. */
+  readonly digest: Buffer | undefined
+}
+
+export const request_key_chars_max = 255
+
+const signature_digits = 40
+/** A UUID of version 7 begins with its time, in milliseconds. */
+const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** Throws `format_error` for a key that is none. */
+export function nameOf(
+  ops: readonly (Op | OpResult)[],
+  { user, signed, request_key }: Caller,
+): RequestName | undefined {
+  if (request_key !== undefined) {
+    checkKey(request_key)
+    if (!ops.some(isChange)) return undefined
+    return { is_signed: false, user, ...partsOfKey(request_key), digest: digestOfOps(ops) }
+  }
+  if (signed === undefined || !ops.some(isChange) || ops.some(isNewEachTime)) return undefined
+  const id = bytesOfHex(signed.signature.slice(0, signature_digits))
+  return { is_signed: true, user, time_s: signed.timestamp_s, id, digest: undefined }
+}
+
+function isChange(op: Op | OpResult): boolean {
+  return isOp(op) && op.type !== 'show'
+}
+
+function isNewEachTime(op: Op | OpResult): boolean {
+  return isOp(op) && op.type === 'create' && op.ref === undefined
+}
+
+/** Throws `format_error`. */
+export function checkKey(key: unknown): void {
+  if (typeof key === 'string' && key !== '' && key.isWellFormed()) {
+    if ([...key.slice(0, 2 * request_key_chars_max + 1)].length <= request_key_chars_max) return
+  }
+  throw fault('format_error', `request_key: a text of 1 to ${request_key_chars_max} characters`)
+}
+
+function partsOfKey(key: string): Pick<RequestName, 'id' | 'time_s'> {
+  if (!timed_uuid.test(key)) {
+    return { id: hash('sha256', key, 'binary'), time_s: undefined }
+  }
+  const digits = key.replaceAll('-', '')
+  const time_s = Math.floor(Number.parseInt(digits.slice(0, 12), 16) / 1_000)
+  return { id: bytesOfHex(digits), time_s }
+}
+
+function bytesOfHex(digits: string): string {
+  return Buffer.from(digits, 'hex').toString('latin1')
+}
