@@ -5,6 +5,7 @@
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
 import { hmacOf, signatureOf } from '../codec/signature.ts'
+import type { Chance } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import type { JsonObject, JsonValue, SignatureKind } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
@@ -32,13 +33,24 @@ export interface Signed {
   readonly headers: Readonly<Record<string, string>>
 }
 
+export const wholeSeconds = (now_ms: number): string => String(Math.floor(now_ms / 1_000))
+
+/**
+ * Seconds with a fraction that no other request has, so that two equal requests of one second are
+ * two, and not one that is repeated.
+ */
+export function ownTimestamp(now_ms: number, chance: Chance): string {
+  const ms = String(Math.floor(now_ms % 1_000)).padStart(3, '0')
+  const own = String(Math.floor(chance.fraction() * 1_000_000)).padStart(6, '0')
+  return `${wholeSeconds(now_ms)}.${ms}${own}`
+}
+
 export function signed(
   version: 1 | 2,
   { user, secret, sign }: Signer,
-  now_ms: number,
+  timestamp: string,
   body: Buffer,
 ): Signed {
-  const timestamp = String(Math.floor(now_ms / 1_000))
   const path = `/api/${version}/json`
   if (sign === 'path') {
     const signature = signatureOf(timestamp, secret, body)

@@ -9,7 +9,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, systemChance } from '../core/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
 import {
   type Cancellation,
@@ -18,7 +18,14 @@ import {
   throwIfCancelled,
 } from './cancellation.ts'
 import { type ClientFault, clientFault, isBatchFault, isClientFault } from './faults.ts'
-import { type HttpResponse, requestBody, resultsOf, serverBase, signed } from './http-messages.ts'
+import {
+  type HttpResponse,
+  ownTimestamp,
+  requestBody,
+  resultsOf,
+  serverBase,
+  signed,
+} from './http-messages.ts'
 import type { SentOp } from './sent-op.ts'
 import {
   for_owner,
@@ -60,7 +67,12 @@ export async function httpTransport(
 
   const encode: Transport['encode'] = (ops) => {
     const body = requestBody(ops)
-    const { path, headers: of_signature } = signed(2, { user, secret, sign }, clock.now_ms(), body)
+    const { path, headers: of_signature } = signed(
+      2,
+      { user, secret, sign },
+      ownTimestamp(clock.now_ms(), systemChance),
+      body,
+    )
     const headers = several === undefined ? of_signature : { ...of_signature, ...for_owner }
     return {
       send: async (cancellation) =>

@@ -58,7 +58,7 @@ export function explained({ signer, timestamp, body, base, file }: ExplainInput)
   const shown_body = shown(body)
   const secret_bytes = Buffer.byteLength(secret)
   const wayOf = (sign: 'path' | 'hmac'): Explained['ways'][number] => {
-    const { path, headers } = signed(1, { user, secret, sign }, Number(timestamp) * 1_000, body)
+    const { path, headers } = signed(1, { user, secret, sign }, timestamp, body)
     const given = file === undefined ? body.toString('utf8') : `@${file}`
     const in_path = sign === 'path'
     return {

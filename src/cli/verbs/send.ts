@@ -4,8 +4,9 @@
  */
 import http from 'node:http'
 import https from 'node:https'
-import { type Signed, signed } from '../../client/http-messages.ts'
+import { ownTimestamp, type Signed, signed } from '../../client/http-messages.ts'
 import { parsePlain } from '../../codec/json.ts'
+import { systemChance } from '../../core/clock.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
 import { print, readAll } from '../io.ts'
 import {
@@ -32,7 +33,7 @@ export const sendVerb: Verb = {
   async run(given, io) {
     const base = baseOf(given)
     const { signer, body } = await readSigner(given, io, fileOf(given))
-    const { path, headers } = signed(1, signer, io.clock.now_ms(), body)
+    const { path, headers } = signed(1, signer, ownTimestamp(io.clock.now_ms(), systemChance), body)
     const { status, answer } = await post(base + path, headers, body)
     await print(io.stdout, answer.endsWith('\n') ? answer : `${answer}\n`)
     return exitOf(status, answer)

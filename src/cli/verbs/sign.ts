@@ -3,7 +3,7 @@
  * that another program made is not the right one (`--check`). The secret is never printed, but for
  * that of the test vector.
  */
-import { type Signer, signed } from '../../client/http-messages.ts'
+import { type Signer, signed, wholeSeconds } from '../../client/http-messages.ts'
 import { timestampMistake } from '../../server/http/credentials.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, readInput } from '../io.ts'
@@ -49,7 +49,7 @@ export const signVerb: Verb = {
     const base = baseOf(given)
     const file = fileOf(given)
     const { signer, body } = await readSigner(given, io, file)
-    const { path, headers } = signed(1, signer, timeOf(given, io), body)
+    const { path, headers } = signed(1, signer, wholeSeconds(timeOf(given, io)), body)
     const url = base + path
     const curl = curlLine({ url, headers, body: `@${file}` })
     const has_headers = Object.keys(headers).length > 0
