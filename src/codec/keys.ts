@@ -112,26 +112,22 @@ const types = new Map<number, KeyType>(
 export const typeOfKey = (key: Key): KeyType | undefined => types.get(key.charCodeAt(0))
 
 /**
- * What the seconds of a replay key are. `_at`: the time that its request names itself, so neighbours
- * in time are neighbours in the file. `_in`: the beginning of the period in which the request came,
+ * What the seconds of a replay key are. `_at`: the time that its request names, so neighbours in
+ * time are neighbours in the file. `_in`: the beginning of the period in which the request came,
  * for one that names no time, or one far from ours. `id`: bytes, one character each.
  */
 export const replay_kinds = { signed_at: 1, signed_in: 2, keyed_at: 3, keyed_in: 4 } as const
 export type ReplayKind = keyof typeof replay_kinds
 
-const replay_prefix = Object.fromEntries(
-  Object.entries(replay_kinds).map(([kind, number]) => [
-    kind,
-    prefix.replay + String.fromCharCode(number),
-  ]),
-) as Record<ReplayKind, string>
+const replayPrefix = (kind: ReplayKind): string =>
+  prefix.replay + String.fromCharCode(replay_kinds[kind])
 
 export const replayKey = (
   kind: ReplayKind,
   time_s: number,
   user: string | undefined,
   id: string,
-): Key => replay_prefix[kind] + u32(time_s) + part(user ?? '') + id
+): Key => replayPrefix(kind) + u32(time_s) + part(user ?? '') + id
 
 /** Keys in order: `from` included, `to` excluded. */
 export interface KeyRange {
@@ -166,10 +162,10 @@ export const processOfPart = (key: Key): string => readPart(key, 1)[0]
 
 /** Replay keys of a kind from one time on, up to and without another. */
 export const replaysIn = (kind: ReplayKind, from_s: number, to_s: number): KeyRange => ({
-  from: replay_prefix[kind] + u32(from_s),
-  to: replay_prefix[kind] + u32(Math.max(from_s, Math.floor(to_s))),
+  from: replayPrefix(kind) + u32(from_s),
+  to: replayPrefix(kind) + u32(Math.max(from_s, Math.floor(to_s))),
 })
-export const replaysOf = (kind: ReplayKind): KeyRange => rangeOfPrefix(replay_prefix[kind])
+export const replaysOf = (kind: ReplayKind): KeyRange => rangeOfPrefix(replayPrefix(kind))
 
 export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))

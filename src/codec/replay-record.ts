@@ -8,7 +8,7 @@
  *     for each op, in order:
  *       what it came to: 0 a show, 1 ok, 2 ok with the task id after that of the op before,
  *         3 refused (bits 0 and 1); flags (bits 2 to 7)
- *       1: the task (12); 3: the code, the description and, if flagged, the member and the task (12)
+ *       1: the task (12); 3: code, description and, if flagged, the member and the task (12)
  *       if flagged, the ref
  *
  * A ref is written where it is not the one that the op names: an op by obj_id is answered with that

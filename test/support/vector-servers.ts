@@ -92,7 +92,9 @@ async function openHttp(world: World): Promise<Link> {
 
   function sendSigned(asked: VectorRequest, user: string): Promise<string> {
     const body = Buffer.from(asked.body ?? `{"ops":${asked.ops}}`)
-    const timestamp = String(Math.floor(world.engine().clock.now_ms() / 1000))
+    // With a fraction of its own, for the same request again would be answered as before.
+    const seconds = Math.floor(world.engine().clock.now_ms() / 1000)
+    const timestamp = `${seconds}.${String(requests).padStart(9, '0')}`
     const secret = world.secretOf(user)
     const base = `${server.url}/api/${asked.version}/json`
     if (requests++ % 2 === 1) {

@@ -13,8 +13,8 @@ import type { OpsTarget } from './path.ts'
 
 /**
  * The user who signed, and what names the request. Throws `bad_signature`; `stale_timestamp` where
- * the signature is right and the timestamp differs from the engine's clock by more than `window_s` (0: any); `store_failed`
- * where the secrets cannot be read.
+ * the signature is right and the timestamp differs from the engine's clock by more than `window_s`
+ * (0: any); `store_failed` where the secrets cannot be read.
  */
 export function authenticate(
   engine: ServedEngine,
