@@ -1,9 +1,10 @@
 /**
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page, and
- * copies the files of src that the program reads at run time (not READMEs). The output of an earlier build is removed first,
- * so that files deleted from src do not ship.
+ * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page,
+ * copies the files of src that the program reads at run time (not READMEs), and lists the packages
+ * that are shipped or needed (bin/sbom.ts). The output of an earlier build is removed first, so that
+ * files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'
@@ -21,6 +22,10 @@ cpSync(join(top, 'src'), join(out, 'src'), {
   filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
 execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/built')], {
+  cwd: top,
+  stdio: 'inherit',
+})
+execFileSync(process.execPath, ['--import', 'tsx', 'bin/sbom.ts', join(out, 'sbom.cdx.json')], {
   cwd: top,
   stdio: 'inherit',
 })

@@ -26,7 +26,7 @@ const files_at_once = 3
 const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
-  ...['vectors', 'commit-log-recover', 'store-commit-log', 'package', 'proofs'],
+  ...['proofs', 'vectors', 'commit-log-recover', 'store-commit-log', 'package'],
   ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'readme'],
   ...['commit-log-faults', 'restart', 'restore', 'line-sink'],
 ]
@@ -36,7 +36,7 @@ const same_on_each_node: readonly string[] = [
   ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop'],
   ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
   ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
-  ...['client-failover'],
+  ...['client-failover', 'proofs', 'dependencies'],
 ]
 
 const top = fileURLToPath(new URL('..', import.meta.url))

@@ -1,6 +1,6 @@
 /**
  * The package as its user gets it: built, packed, installed into an empty folder, imported,
- * compiled against and run. And what package.json promises about versions.
+ * compiled against and run. What it depends on is tested in dependencies.test.ts.
  *
  * It builds into a folder of its own, so `dist` of the checkout is neither needed nor touched.
  */
@@ -19,72 +19,16 @@ import { after, before, describe, test } from 'node:test'
 import { build as esbuild } from 'esbuild'
 import { type InlineConfig, build as viteBuild } from 'vite'
 import { version } from '../src/core/version.ts'
-import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
+import { startServe } from './support/cli-serve.ts'
+import { linkPackages, run, tempFolder, top } from './support/package-folder.ts'
 
 const manifest = readJson<Manifest>('package.json')
-const lock = readJson<{ packages: Record<string, Locked> }>('package-lock.json')
 
 interface Manifest {
   readonly name: string
   readonly version: string
   readonly dependencies: Record<string, string>
-  readonly devDependencies: Record<string, string>
 }
-
-interface Locked {
-  readonly version: string
-  readonly integrity?: string
-  readonly optionalDependencies?: Record<string, string>
-}
-
-describe('versions', () => {
-  test('the program tells the version of its package', () =>
-    assert.equal(version, manifest.version))
-
-  const direct = { ...manifest.dependencies, ...manifest.devDependencies }
-  for (const [name, wanted] of Object.entries(direct)) {
-    test(`${name} is pinned, and what is pinned is installed`, () => {
-      assert.match(wanted, /^\d+\.\d+\.\d+$/)
-      assert.equal(lock.packages[`node_modules/${name}`]?.version, wanted)
-      assert.equal(installed(name).version, wanted)
-    })
-  }
-
-  test('lmdb is the version whose order of syncs was looked at', () => {
-    assert.equal(manifest.dependencies.lmdb, '3.5.6')
-  })
-
-  // `npm ci` refuses a lock that leaves out what only another platform needs.
-  test('the lock has each optional package, and what its bytes must be', () => {
-    const entries = Object.entries(lock.packages)
-    const optional = entries.flatMap(([, entry]) => Object.keys(entry.optionalDependencies ?? {}))
-    assert.deepEqual(
-      optional.filter((name) => !(`node_modules/${name}` in lock.packages)),
-      [],
-    )
-    const unsure = entries.filter(([path, entry]) => path !== '' && entry.integrity === undefined)
-    assert.deepEqual(unsure, [])
-  })
-
-  /** [package, the first version without the fault, the advisory] */
-  const floors: readonly (readonly [string, string, string])[] = [
-    ['msgpackr', '1.10.1', 'CVE-2023-52079'],
-    ['esbuild', '0.25.0', 'GHSA-67mh-4wv8-f99w'],
-    ['semver', '7.5.2', 'CVE-2022-25883'],
-    ['ansi-regex', '5.0.1', 'CVE-2021-3807'],
-    ['marked', '4.0.10', 'CVE-2022-21680'],
-    ['highlight.js', '10.4.1', 'GHSA-7wwv-vh3v-89cq'],
-  ]
-  for (const [name, floor, advisory] of floors) {
-    test(`${name} is at least ${floor} (${advisory})`, () => {
-      const found = Object.entries(lock.packages).filter(([path]) =>
-        `/${path}`.endsWith(`/node_modules/${name}`),
-      )
-      assert.ok(found.length > 0, 'the row stands for nothing that is installed')
-      for (const [path, entry] of found) assert.ok(isAtLeast(entry.version, floor), path)
-    })
-  }
-})
 
 describe('the package', () => {
   const folder = tempFolder()
@@ -93,7 +37,7 @@ describe('the package', () => {
   before(() => {
     const staged = join(folder.path, 'staged')
     mkdirSync(staged)
-    for (const name of ['package.json', 'LICENSE', 'README.md']) {
+    for (const name of ['package.json', 'LICENSE', 'README.md', 'SECURITY.md']) {
       if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
     }
     cpSync(join(top, 'deploy'), join(staged, 'deploy'), { recursive: true })
@@ -108,7 +52,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|README\.md|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -124,6 +68,7 @@ describe('the package', () => {
       'README.md',
       'deploy/conveyor.service',
       'dist/bin/conveyor.js',
+      'dist/sbom.cdx.json',
       'dist/src/console/built/icon.svg',
       'dist/src/console/built/page.css',
       'dist/src/console/built/page.js',
@@ -150,6 +95,17 @@ describe('the package', () => {
     const program = join(user, 'node_modules/.bin/conveyor')
     assert.match(run(user, program, ['--help']), /^npx conveyor VERB/)
     assert.equal(run(user, program, ['--version']), `${version}\n`)
+  })
+
+  test('serves, and no install script has run for it', async () => {
+    const program = join(user, 'node_modules/.bin/conveyor')
+    const db = join(folder.path, 'served.lmdb')
+    const off = ['--operator', 'off']
+    const args = ['serve', '--demo', '--json', '--http', '127.0.0.1:0', ...off, '--db', db]
+    const served = await startServe([program, ...args])
+    const answer = await fetch(`${served.url}/healthz`)
+    assert.deepEqual([answer.status, await answer.json()], [200, { request_proc: 'ok' }])
+    assert.equal(await served.stop(), 0, served.err())
   })
 
   test('makes traces where their package is installed, and says so where it is not', () => {
@@ -536,8 +492,4 @@ function install(user: string, staged: string): void {
 
 function readJson<T>(name: string): T {
   return JSON.parse(readFileSync(join(top, name), 'utf8')) as T
-}
-
-function isAtLeast(found: string, floor: string): boolean {
-  return found.localeCompare(floor, 'en', { numeric: true }) >= 0
 }
