@@ -3,7 +3,7 @@
  * which sums of pages do not count.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { keyText } from '../src/codec/key-text.ts'
 import { atNodeKey, type Key, taskKey } from '../src/codec/keys.ts'
@@ -28,28 +28,44 @@ async function filled(): Promise<{ readonly path: string; readonly obj_id: strin
   return { path, obj_id }
 }
 
-/** Flips a bit of the byte after the last place in the file where these bytes are. */
-function flipAfter(path: string, bytes: string, more = 0): void {
+/**
+ * Flips a bit of the byte after each place in the file where these bytes are, also in old pages; as a
+ * disk does, which leaves the time of the last write as it was.
+ */
+function flipAfter(path: string, bytes: string, more = 0, bit = 4): void {
+  const { atimeMs, mtimeMs } = statSync(path)
   const file = readFileSync(path)
-  const at = file.lastIndexOf(bytes, undefined, 'latin1') + bytes.length + more
-  file[at] = (file[at] as number) ^ 4
+  for (let at = file.indexOf(bytes, 0, 'latin1'); at !== -1; ) {
+    const flipped = at + bytes.length + more
+    file[flipped] = (file[flipped] as number) ^ bit
+    at = file.indexOf(bytes, flipped + 1, 'latin1')
+  }
   writeFileSync(path, file)
+  utimesSync(path, atimeMs / 1_000, Math.floor(mtimeMs) / 1_000 + 0.000_5)
 }
 
 async function breachesOf(engine: Engine): Promise<readonly string[]> {
   return (await engine.check()).breaches
 }
 
-it('a task whose record is damaged is named, and can be canceled', async () => {
-  const { path, obj_id } = await filled()
-  flipAfter(path, '"text":"so')
-  await using engine = await openEngine(path)
-  await assert.rejects(engine.task({ conv_id, ref: 'one' }), { code: 'task_damaged' })
-  assert.deepEqual(await breachesOf(engine), [`task ${obj_id} is damaged`])
-  const { proc, was } = await engine.tasks.cancel({ conv_id, ref: 'one' })
-  assert.deepEqual([proc, was], ['ok', { status: 'delayed', node_id: 'wait' }])
-  assert.deepEqual(await breachesOf(engine), [])
-  assert.equal((await engine.create({ conv_id, ref: 'one', data: {} })).proc, 'ok')
+describe('a task whose record is damaged is named, and can be canceled', () => {
+  const rows: readonly (readonly [string, (path: string, obj_id: string) => void])[] = [
+    ['in its data', (path) => flipAfter(path, '"text":"so')],
+    ['in its status', (path, obj_id) => flipAfter(path, taskKey(obj_id), 1, 1)],
+  ]
+  for (const [where, damage] of rows) {
+    it(where, async () => {
+      const { path, obj_id } = await filled()
+      damage(path, obj_id)
+      await using engine = await openEngine(path)
+      await assert.rejects(engine.task({ conv_id, ref: 'one' }), { code: 'task_damaged' })
+      assert.deepEqual(await breachesOf(engine), [`task ${obj_id} is damaged`])
+      const { proc, was } = await engine.tasks.cancel({ conv_id, ref: 'one' })
+      assert.deepEqual([proc, was], ['ok', { status: 'delayed', node_id: 'wait' }])
+      assert.deepEqual(await breachesOf(engine), [])
+      assert.equal((await engine.create({ conv_id, ref: 'one', data: {} })).proc, 'ok')
+    })
+  }
 })
 
 it('a file with a damaged key is refused, and the sentence names the keys', async () => {

@@ -16,6 +16,7 @@ import {
   type Key,
   type KeyRange,
   keysOfType,
+  nodeCountKey,
   outboxOfKey,
   queueOf,
   queueOfKey,
@@ -26,6 +27,7 @@ import {
   tasksAtNodes,
   timeOfKey,
 } from '../codec/keys.ts'
+import { decodeCounts } from '../codec/records.ts'
 import { statuses, type TaskRecord, type Wait } from '../codec/task-record.ts'
 import type { Status } from '../core/model.ts'
 import type { Entry, View } from '../store/store.ts'
@@ -55,7 +57,7 @@ export function draftOfDamaged(
   const create_ms = 1_000 * Number.parseInt(obj_id.slice(0, id_hex_of_seconds), 16)
   const wait: Wait = job !== undefined ? 'work' : queued !== undefined ? 'queue' : 'nothing'
   const state = {
-    status: failed === undefined ? likelyStatus(view, obj_id) : ('failed' as const),
+    status: failed === undefined ? statusOf(view, place) : ('failed' as const),
     wait,
     node_id: node,
     due_ms: due === undefined ? 0 : timeOfKey(due).ms,
@@ -69,8 +71,12 @@ export function draftOfDamaged(
   return { task, stored: state, original: doc, keep_ended: true }
 }
 
-/** What the record says, if that may be: the damage is seldom in this byte. */
-function likelyStatus(view: View, obj_id: string): Status {
+/** The byte that says it may be the damaged one, so it counts where the node has tasks of both. */
+function statusOf(view: View, place: Key): Status {
+  const { conv, node, obj_id } = atNodeOfKey(place)
+  const counts = decodeCounts(view.get(nodeCountKey(conv, node)))
+  if (counts.processing === 0) return 'delayed'
+  if (counts.delayed === 0) return 'processing'
   const byte = view.get(taskKey(obj_id))?.[1] ?? 0
   return statuses[byte & 15] === 'processing' ? 'processing' : 'delayed'
 }

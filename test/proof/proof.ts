@@ -57,6 +57,8 @@ export interface Tried {
 }
 
 const failures_max = 20
+/** Shorter runs tell nothing until they are over. */
+const told_from = 100
 
 /** Tries `n` times, one after another; what a try throws is its failure. Ends after 20 failures. */
 export async function tryEach(
@@ -77,7 +79,8 @@ export async function tryEach(
       failures.push({ seed: own_seed, says: messageOf(error) })
     }
     tried++
-    if (tried % told === 0 && tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+    if (n >= told_from && tried % told === 0 && tried < n)
+      tell(`${tried} of ${n}, ${failures.length} failures`)
   }
   return { tried, faults, failures }
 }

@@ -4,11 +4,12 @@
  * with what was written. A line of JSON says what came of each; the parent knows the seed that was
  * under way when this process ends early.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Engine } from '../../src/engine/api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
+import { mtime_at } from '../../src/store/lmdb/page-sums.ts'
 import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'
 import { image_ends, image_kinds, image_name, othersOf, type Seen, shownOf } from './rot-image.ts'
 
@@ -120,6 +121,9 @@ function put({ image, end, at, bit }: Flip): void {
     if (name === end) flipped[at] = (flipped[at] as number) ^ bit
     writeFileSync(path + name, flipped)
   }
+  // A disk that flips a bit leaves the time of the last write as it was.
+  const written_ms = Number(image.files.get('-sums')?.readBigUInt64LE(mtime_at) ?? 0)
+  if (written_ms > 0) utimesSync(path, written_ms / 1_000, written_ms / 1_000 + 0.000_5)
 }
 
 function tell(line: RotLine): void {

@@ -8,15 +8,16 @@
  *      8  crc32 of this head from 12 on (4)
  *     12  all sums, mixed (4)
  *     16  the last two transactions, the older one first (8 each)
- *     32  bytes of a page (4), zeros
+ *     32  bytes of a page (4)
+ *     36  when the data file was last written, in whole milliseconds (8), zeros
  *     64  the rest of the meta page of each (168 each), zeros
  *    512  for each page: the crc32 of what must not change in it, 0 for one never in use (4)
  *
  * Integers are little-endian. After each commit the sums are brought up to date from the pages that
  * it wrote. Nothing waits until they are on disk and nothing fails without them: a power cut, an
  * earlier program or a copy of the data file alone may leave the sums of another state. They count
- * only beside a meta page that they know, and are made anew beside others. So no damage is told of
- * that is none.
+ * only beside a meta page that they know, in a file that nobody has written since, as one who puts
+ * a copy in its place does; and are made anew beside others. So no damage is told of that is none.
  */
 import {
   closeSync,
@@ -46,6 +47,7 @@ import {
 export const quick_bytes_max = 64 * 1024 * 1024
 
 const head_bytes = 512
+export const mtime_at = 36
 const rests_at = 64
 const magic = 0x53505643
 const version = 1
@@ -59,6 +61,7 @@ interface Sums {
   readonly page_bytes: number
   /** The older one first. */
   metas: readonly [KnownMeta, KnownMeta]
+  mtime_ms: number
   mixed: number
   /** By page. */
   sums: Uint32Array
@@ -104,6 +107,7 @@ export function newPageSums(path: string): PageSums {
         blocks.add(Math.floor(page / block_sums))
       }
       known.metas = [older, newest]
+      known.mtime_ms = mtimeOf(file)
       writeSums(path, known, goes_on ? [...blocks] : undefined)
     } finally {
       closeSync(file)
@@ -145,6 +149,7 @@ export function* damagedPages(path: string): Generator<DamagedPage | undefined> 
   if (known === undefined) return
   const file = openSync(path, 'r')
   try {
+    if (mtimeOf(file) !== known.mtime_ms) return
     const found = metasOf(file, known.page_bytes)
     const state = found && stateOf(known, found)
     if (state === 'damaged') yield { page: 0, is_missing: false, says: 'a meta page is damaged' }
@@ -164,8 +169,16 @@ export function* damagedPages(path: string): Generator<DamagedPage | undefined> 
   }
 }
 
-/** The first damaged page of a file that is small enough for a look at all of it. */
+/**
+ * The first damaged page of a file that is small enough for a look at all of it. Removes sums that
+ * are of another file.
+ */
 export function firstDamage(path: string): DamagedPage | undefined {
+  const known = readSums(path)
+  if (known !== undefined && known.mtime_ms !== Math.floor(statSync(path).mtimeMs)) {
+    rmSync(sumsPath(path), { force: true })
+    return undefined
+  }
   if (statSync(path).size > quick_bytes_max) return undefined
   for (const damaged of damagedPages(path)) if (damaged !== undefined) return damaged
   return undefined
@@ -224,6 +237,10 @@ function metasOf(file: number, page_bytes?: number): readonly [Meta, Meta] | und
   return readMetas(start.subarray(0, readSync(file, start, 0, start.length, 0)), page_bytes)
 }
 
+function mtimeOf(file: number): number {
+  return Math.floor(fstatSync(file).mtimeMs)
+}
+
 /** Reads into one buffer, so that what it returns is valid until the next page. */
 function readerOf(file: number, { page_bytes }: Sums): ReadPages {
   const one = Buffer.alloc(page_bytes)
@@ -245,7 +262,8 @@ function sumOf(fixed: Buffer): number {
 
 function newSums(page_bytes: number): Sums {
   const none = { txn: 0, rest: Buffer.alloc(meta_end) }
-  return { page_bytes, metas: [none, none], mixed: 0, sums: new Uint32Array(block_sums) }
+  const sums = new Uint32Array(block_sums)
+  return { page_bytes, metas: [none, none], mtime_ms: 0, mixed: 0, sums }
 }
 
 function setSum(known: Sums, page: number, sum: number): void {
@@ -298,10 +316,11 @@ function readSums(path: string, known?: Sums): Sums | undefined {
   }
   if (bytes.readUInt32LE(12) !== mixed >>> 0) return undefined
   const page_bytes = bytes.readUInt32LE(32)
-  return { page_bytes, metas: [metaAt(0), metaAt(1)], mixed: mixed >>> 0, sums }
+  const mtime_ms = Number(bytes.readBigUInt64LE(mtime_at))
+  return { page_bytes, metas: [metaAt(0), metaAt(1)], mtime_ms, mixed: mixed >>> 0, sums }
 }
 
-function headOf({ page_bytes, metas, mixed }: Sums): Buffer {
+function headOf({ page_bytes, metas, mtime_ms, mixed }: Sums): Buffer {
   const head = Buffer.alloc(head_bytes)
   head.writeUInt32LE(magic, 0)
   head.writeUInt32LE(version, 4)
@@ -311,6 +330,7 @@ function headOf({ page_bytes, metas, mixed }: Sums): Buffer {
     head.set(rest, rests_at + n * meta_end)
   }
   head.writeUInt32LE(page_bytes, 32)
+  head.writeBigUInt64LE(BigInt(mtime_ms), mtime_at)
   head.writeUInt32LE(crc32(head.subarray(12)), 8)
   return head
 }
