@@ -51,10 +51,13 @@ describe('the frame', () => {
     })
   }
   test('a try that throws is a failure with the seed that repeats it', async () => {
-    const { failures } = await tryEach({ n: 3, seed: 7, tell: () => {} }, async (seed) => {
-      if (seed === 8) throw new Error('broken')
-      return { faults: 0 }
-    })
+    const { failures } = await tryEach(
+      { n: 3, seed: 7, failures_max: 3, tell: () => {} },
+      async (seed) => {
+        if (seed === 8) throw new Error('broken')
+        return { faults: 0 }
+      },
+    )
     assert.deepEqual(
       failures.map(({ seed }) => seed),
       [8],

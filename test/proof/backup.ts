@@ -22,6 +22,9 @@ import { type Given, type Outcome, type Proof, type Tried, tryEach } from './pro
 type Way = 'engine' | 'socket' | 'cp'
 
 const rekey_share = 0.15
+/** Of each file, under whose load they begin at any time. */
+const backups_each = 4
+const later_ms_max = 15
 const lanes_max = 6
 /** So many there are while `cp` copies a file that is not small. */
 const cp_checkpoints = 2
@@ -58,6 +61,7 @@ async function startProgram(edits: readonly Edit[]): Promise<Program> {
 }
 
 interface Sums {
+  backups: number
   bytes: number
   requests: number
   /** That were finished while a backup was made. */
@@ -66,8 +70,8 @@ interface Sums {
   through_socket: number
 }
 
-/** One backup of a file of its own. */
-async function tryOne(
+/** Backups of one file under load, which grows older from one to the next. */
+async function tryFile(
   program: Program,
   ways: readonly Way[],
   seed: number,
@@ -77,38 +81,63 @@ async function tryOne(
   const below = (count: number): number => Math.floor(fraction() * count)
   const folder = await mkdtemp(join(program.folder, 'try-'))
   const path = join(folder, 'tasks.lmdb')
-  const copy = join(folder, 'copy.lmdb')
-  const way = ways[below(ways.length)] as Way
   const lanes = 1 + below(lanes_max)
-  const is_rekeyed = way !== 'cp' && fraction() < rekey_share
-  const later_ms = fraction() * 15
+  let faults = 0
   try {
     const started = await program.ask({ what: 'start', path, seed, lanes })
     if (started.error !== undefined) throw new Error(started.error)
-    await new Promise((resolve) => setTimeout(resolve, later_ms))
-    const before = await program.ask({ what: 'state' })
-    const [made, rekeyed] = await Promise.all([
-      makeCopy(program, way, path, copy),
-      is_rekeyed ? program.ask({ what: 'rekey' }) : undefined,
-    ])
-    const after = await program.ask({ what: 'state' })
+    const wrong: string[] = []
+    for (let n = 0; n < backups_each && wrong.length === 0; n++) {
+      const way = ways[below(ways.length)] as Way
+      const is_rekeyed = way !== 'cp' && fraction() < rekey_share
+      await new Promise((resolve) => setTimeout(resolve, fraction() * later_ms_max))
+      const copy = join(folder, `copy-${n}.lmdb`)
+      const found = await tryCopy(program, { way, is_rekeyed, path, copy }, sums)
+      faults += found.faults
+      if (found.failure !== undefined) wrong.push(`backup ${n}: ${found.failure}`)
+      for (const end of ['', '.key', '-log-0', '-log-1', '-sums', '-lock']) {
+        await rm(copy + end, { force: true })
+      }
+    }
     const stopped = await program.ask({ what: 'stop' })
-    const error = made.error ?? rekeyed?.error ?? stopped.error
-    if (error !== undefined) throw new Error(`${way}: ${error}`)
-    sums.checkpoints += after.checkpoints - before.checkpoints
+    if (stopped.error !== undefined) throw new Error(stopped.error)
     sums.requests += stopped.acked.reduce((sum, count) => sum + count, 0)
-    sums.bytes += made.bytes ?? 0
-    sums.rekeys += Number(is_rekeyed)
-    sums.through_socket += Number(way === 'socket')
-    const wrong = await judgeCopy(copy, path, made.key_id, before.acked, after.sent)
-    const faults = after.checkpoints - before.checkpoints + Number(is_rekeyed)
-    return wrong.length === 0
-      ? { faults }
-      : { faults, failure: `${way}: ${wrong.slice(0, 3).join('; ')}` }
+    return wrong.length === 0 ? { faults } : { faults, failure: wrong.join() }
   } finally {
     await program.ask({ what: 'stop' })
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+interface Copy {
+  readonly way: Way
+  readonly is_rekeyed: boolean
+  readonly path: string
+  readonly copy: string
+}
+
+async function tryCopy(program: Program, given: Copy, sums: Sums): Promise<Tried> {
+  const { way, is_rekeyed, path, copy } = given
+  const before = await program.ask({ what: 'state' })
+  const [made, rekeyed] = await Promise.all([
+    makeCopy(program, way, path, copy),
+    is_rekeyed ? program.ask({ what: 'rekey' }) : undefined,
+  ])
+  const after = await program.ask({ what: 'state' })
+  const error = made.error ?? rekeyed?.error ?? after.error
+  if (error !== undefined) throw new Error(`${way}: ${error}`)
+  sums.backups++
+  sums.checkpoints += after.checkpoints - before.checkpoints
+  sums.bytes += made.bytes ?? 0
+  sums.rekeys += Number(is_rekeyed)
+  sums.through_socket += Number(way === 'socket')
+  await program.ask({ what: 'pause' })
+  const wrong = await judgeCopy(copy, path, made.key_id, before.acked, after.sent)
+  await program.ask({ what: 'resume' })
+  const faults = after.checkpoints - before.checkpoints + Number(is_rekeyed)
+  return wrong.length === 0
+    ? { faults }
+    : { faults, failure: `${way}: ${wrong.slice(0, 3).join('; ')}` }
 }
 
 interface Made {
@@ -162,10 +191,13 @@ async function tryBackups(
   edits: readonly Edit[] = [],
 ): Promise<Outcome> {
   const program = await startProgram(edits)
-  const sums = { bytes: 0, requests: 0, checkpoints: 0, rekeys: 0, through_socket: 0 }
+  const sums = { backups: 0, bytes: 0, requests: 0, checkpoints: 0, rekeys: 0, through_socket: 0 }
   try {
-    const outcome = await tryEach(given, (seed) => tryOne(program, ways, seed, sums))
-    return { ...outcome, figures: { ...sums } }
+    const files = Math.ceil(given.n / backups_each)
+    const outcome = await tryEach({ ...given, n: files }, (seed) =>
+      tryFile(program, ways, seed, sums),
+    )
+    return { ...outcome, tried: sums.backups, figures: { ...sums } }
   } finally {
     await program.end()
   }

@@ -19,7 +19,8 @@ import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
 
 /** A try takes a fraction of a second; a child that is silent for so long hangs. */
 const silent_ms_max = 60_000
-const failures_max = 20
+/** So many tries are worth a process of their own. */
+const tries_each_min = 40
 
 const without_sums: readonly Edit[] = [
   { file: 'store/lmdb/page-sums.ts', from: 'if (known === undefined) return', to: 'return' },
@@ -35,17 +36,28 @@ const without_mending: readonly Edit[] = [
   { file: 'store/commit-log/mended-frame.ts', from: 'if (bit === undefined)', to: 'if (true)' },
 ]
 
+/** Are made once, for the claim and the controls. */
+let images: Promise<string> | undefined
+
+function madeImages(): Promise<string> {
+  images ??= quickFolder('conveyor-rot-').then(async (folder) => {
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+    await makeImages(folder)
+    return folder
+  })
+  return images
+}
+
 interface How {
   readonly edits?: readonly Edit[]
   readonly where?: RotPlace
 }
 
 async function run(
-  { n, seed, tell }: Given,
+  { n, seed, failures_max, tell }: Given,
   { edits = [], where = 'anywhere' }: How,
 ): Promise<Outcome> {
-  const child = await buildChild('rot-child.ts', edits)
-  const images = await quickFolder('conveyor-rot-')
+  const [child, images] = await Promise.all([buildChild('rot-child.ts', edits), madeImages()])
   const counts = { refused: 0, named: 0, mended: 0, same: 0, crashes: 0 }
   const failures: Failure[] = []
   let tried = 0
@@ -63,7 +75,12 @@ async function run(
   async function work(from: number, until: number, folder: string): Promise<void> {
     for (let next = from; next < until && failures.length < failures_max; ) {
       const args = [child.script, images, folder, where, String(next), String(until - next)]
-      const ended = await oneChild(spawn(process.execPath, args), count)
+      const worker = spawn(process.execPath, args)
+      const ended = await oneChild(worker, (line) => {
+        count(line)
+        if (failures.length >= failures_max) worker.kill('SIGKILL')
+      })
+      if (failures.length >= failures_max) return
       if (ended.under_way === undefined) return
       counts.crashes++
       count({
@@ -76,15 +93,13 @@ async function run(
   }
 
   try {
-    await makeImages(images)
-    const hands = Math.min(availableParallelism(), Math.ceil(n / 20))
+    const hands = Math.min(availableParallelism(), Math.ceil(n / tries_each_min))
     const shares = Array.from({ length: hands + 1 }, (_, at) => seed + Math.floor((at * n) / hands))
     const folders = Array.from({ length: hands }, () => mkdtempSync(join(images, 'work-')))
     await Promise.all(
       folders.map((folder, at) => work(shares[at] as number, shares[at + 1] as number, folder)),
     )
   } finally {
-    rmSync(images, { recursive: true, force: true })
     await child.remove()
   }
   return { tried, faults: tried, failures, figures: counts }
@@ -119,13 +134,14 @@ async function oneChild(
   }
   const how = await ended
   clearTimeout(watch)
-  if (!is_done && under_way === undefined) throw new Error(`a child could not begin: ${how}`)
+  if (!is_done && under_way === undefined && !child.killed)
+    throw new Error(`a child could not begin: ${how}`)
   return { how, ...(under_way === undefined ? {} : { under_way }) }
 }
 
 const control = (says: string, how: How): Experiment => ({
   says,
-  quick: 8,
+  quick: 40,
   long: 100,
   run: (given) => run(given, how),
 })
@@ -134,7 +150,7 @@ export const proof: Proof = {
   name: 'rot',
   says: 'after a flipped bit in the data file or the commit log, nothing wrong is read as ok',
   unit: 'flips',
-  quick: 40,
+  quick: 20,
   long: 10_000,
   run: (given) => run(given, {}),
   controls: [

@@ -1,13 +1,14 @@
 /**
  * A program with an engine under load, for proof:backup: it opens a file as it is told, applies the
- * requests of its lanes until it is told to stop, and makes backups meanwhile. One file at a time.
+ * requests of its lanes until it is told to stop, but for pauses, and makes backups meanwhile. One
+ * file at a time.
  */
 import { openEngine } from '../../src/open.ts'
 import { backup_processes, countersOf, requestOf } from './backup-work.ts'
 import { fractionsOf } from './seeded.ts'
 
 export interface Asked {
-  readonly what: 'start' | 'state' | 'backup' | 'rekey' | 'stop'
+  readonly what: 'start' | 'state' | 'backup' | 'rekey' | 'pause' | 'resume' | 'stop'
   readonly path?: string
   readonly seed?: number
   readonly lanes?: number
@@ -32,6 +33,8 @@ let engine: Awaited<ReturnType<typeof openEngine>> | undefined
 let acked: number[] = []
 let sent: number[] = []
 let is_over = false
+let resumed: Promise<void> = Promise.resolve()
+let resume = (): void => {}
 let lanes_ended: Promise<unknown> = Promise.resolve()
 
 async function start({ path = '', seed = 0, lanes = 1 }: Asked): Promise<void> {
@@ -47,7 +50,9 @@ async function start({ path = '', seed = 0, lanes = 1 }: Asked): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const runLane = async (_: number, lane: number): Promise<void> => {
       const fraction = fractionsOf(seed + lane)
-      for (let n = 1; !is_over; n++) {
+      for (let n = 1; ; n++) {
+        await resumed
+        if (is_over) return
         sent[lane] = n
         const results = await opened.apply(
           requestOf(lane, n, 'x'.repeat(Math.floor(fraction() * fill_max))),
@@ -67,8 +72,15 @@ async function carryOut(asked: Asked): Promise<Partial<Answer>> {
   if (asked.what === 'start') await start(asked)
   if (asked.what === 'backup') return (await engine?.backup(asked.path as string)) ?? {}
   if (asked.what === 'rekey') await engine?.users.rekey()
+  if (asked.what === 'pause') {
+    resumed = new Promise((resolve) => {
+      resume = resolve
+    })
+  }
+  if (asked.what === 'resume') resume()
   if (asked.what === 'stop') {
     is_over = true
+    resume()
     await lanes_ended
     await engine?.close()
     engine = undefined

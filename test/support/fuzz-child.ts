@@ -2,7 +2,7 @@
  * Child of the proof of hostile requests: tries seeds, and prints a line of JSON for each block of
  * them and for each failure. Its parent ends it where no line comes.
  *
- * `node child.mjs FIRST_SEED COUNT`
+ * `node child.js FIRST_SEED COUNT`
  */
 import { type FuzzBed, openFuzzBed } from './fuzz-bed.ts'
 import { kindOf } from './fuzz-kinds.ts'

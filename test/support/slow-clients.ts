@@ -10,15 +10,17 @@ import { signatureOf } from '../../src/codec/signature.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import { framed, rawHead } from './grpc-raw.ts'
 import { conv_id } from './http-server.ts'
-import type { Attacked, Signer } from './slow-server.ts'
+import type { Signer, SlowTarget } from './slow-server.ts'
 
 export interface SlowClient {
+  /** Its own; none if it could not connect. */
+  readonly port: number | undefined
   /** Sends a little more, where that is its way. */
   drip(): void
   leave(): void
 }
 
-type Open = (server: Attacked) => Promise<SlowClient>
+type Open = (server: SlowTarget) => Promise<SlowClient>
 
 /** A path and a body, signed now. */
 export function signed({ user, secret }: Signer, body: string): { path: string; body: string } {
@@ -46,6 +48,7 @@ async function tcp(port: number, first: string | Buffer, rest = ''): Promise<Slo
   socket.write(first)
   let at = 0
   return {
+    port: socket.localPort,
     drip: () =>
       void (rest !== '' && !socket.destroyed && socket.write(rest[at++ % rest.length] as string)),
     leave: () => socket.destroy(),
@@ -53,20 +56,20 @@ async function tcp(port: number, first: string | Buffer, rest = ''): Promise<Slo
 }
 
 /** After the handshake of TLS. */
-async function tls({ grpc_port, keys }: Attacked, first: string): Promise<SlowClient> {
+async function tls({ grpc_port, keys }: SlowTarget, first: string): Promise<SlowClient> {
   const socket: Socket = connectTls({ port: grpc_port, ...keys, ALPNProtocols: ['h2'] })
   socket.on('error', () => {})
   await Promise.race([once(socket, 'secureConnect'), once(socket, 'close')]).catch(() => {})
   socket.pause()
   if (!socket.destroyed) socket.write(first, 'latin1')
-  return { drip() {}, leave: () => socket.destroy() }
+  return { port: socket.localPort, drip() {}, leave: () => socket.destroy() }
 }
 
 type RpcName = keyof ReturnType<typeof loadSchema>['service'] & string
 
 /** Makes a call and takes nothing of its answer; the peer answers pings as any. */
 async function call(
-  { grpc_port, keys }: Attacked,
+  { grpc_port, keys }: SlowTarget,
   rpc: RpcName,
   message: object,
   sent: 'ends' | 'goes on' | 'breaks off',
@@ -77,6 +80,10 @@ async function call(
   }
   const session = connectHttp2(`https://localhost:${grpc_port}`, { ...keys })
   session.on('error', () => {})
+  let port: number | undefined
+  session.once('connect', (_, socket) => {
+    port = socket.localPort
+  })
   await Promise.race([once(session, 'remoteSettings'), once(session, 'close')]).catch(() => {})
   if (!session.closed && !session.destroyed) {
     const stream = session.request(rawHead(path))
@@ -85,7 +92,7 @@ async function call(
     if (sent === 'ends') stream.end(bytes)
     else stream.write(sent === 'goes on' ? bytes : bytes.subarray(0, -1))
   }
-  return { drip() {}, leave: () => session.destroy() }
+  return { port, drip() {}, leave: () => session.destroy() }
 }
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
@@ -93,7 +100,7 @@ const empty_settings = '\0\0\0\x04\0\0\0\0\0'
 const hello = Buffer.from('16030100c8010000c40303', 'hex')
 const head = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n`
 
-const batch = ({ tasks }: Attacked): object => ({
+const batch = ({ tasks }: SlowTarget): object => ({
   ops: Array.from({ length: tasks }, (_, n) => ({ id: '', show: shown(n) })),
 })
 const large = { ops: [{ id: '', create: { conv_id, data_json: Buffer.alloc(1_000_000, 'x') } }] }

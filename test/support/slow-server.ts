@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -20,7 +20,8 @@ export interface Signer {
   readonly secret: string
 }
 
-export interface Attacked {
+/** What a client must know of it. */
+export interface SlowTarget {
   readonly http_port: number
   readonly grpc_port: number
   readonly operator_port: number
@@ -29,20 +30,25 @@ export interface Attacked {
   /** The certificate of the hostile user, which is bound. */
   readonly keys: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer }
   readonly tasks: number
+}
+
+export interface Attacked extends SlowTarget {
   rss_mb(): number
-  descriptors(): number
+  /** The ports of the peers whose sockets it has open. */
+  peers(): ReadonlySet<number>
   stop(): Promise<unknown>
 }
 
 export interface SlowFile {
+  /** Is the caller's to remove. */
+  readonly folder: string
   start(limits: Partial<Record<LimitName, number>>): Promise<Attacked>
-  remove(): Promise<void>
 }
 
 const task_bytes = 120_000
 
 export async function makeSlowFile(tasks: number): Promise<SlowFile> {
-  const { script, folder, remove } = await buildChild('../../bin/conveyor.ts')
+  const { script, folder } = await buildChild('../../bin/conveyor.ts')
   const path = join(folder, 'tasks.lmdb')
   const tls = join(folder, 'tls')
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
@@ -63,25 +69,15 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
     listener,
     '127.0.0.1:0',
   ])
-  const words = [
-    'serve',
-    '--json',
-    '--log-level',
-    'silent',
-    '--db',
-    path,
-    '--tls',
-    tls,
-    ...listeners,
-  ]
+  const words = ['serve', '--json', '--db', path, '--tls', tls, ...listeners]
   return {
-    remove,
+    folder,
     async start(limits) {
       const flags = Object.entries(limits).flatMap(([name, value]) => [
         `--${name.replaceAll('_', '-')}`,
         String(value),
       ])
-      const stdio = ['ignore', 'pipe', 'inherit'] as const
+      const stdio = ['ignore', 'pipe', 'ignore'] as const
       const child = spawn(process.execPath, [script, ...words, ...flags], { stdio: [...stdio] })
       const ended = once(child, 'close')
       const [line] = await once(createInterface({ input: child.stdout as Readable }), 'line')
@@ -98,12 +94,28 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
           const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8')) ?? []
           return Math.round(Number(kb) / 1_024)
         },
-        descriptors: () => readdirSync(`${proc}/fd`).length,
+        peers: () => peersOf(proc),
         async stop() {
           child.kill('SIGKILL')
           await ended
         },
       }
     },
+  }
+}
+
+function peersOf(proc: string): ReadonlySet<number> {
+  const sockets = new Set(readdirSync(`${proc}/fd`).map((fd) => socketAt(`${proc}/fd/${fd}`)))
+  const lines = readFileSync(`${proc}/net/tcp`, 'utf8').split('\n').slice(1)
+  const peers = lines.map((line) => line.trim().split(/\s+/)).filter((at) => sockets.has(at[9]))
+  return new Set(peers.map(([, , remote = '']) => Number.parseInt(remote.split(':')[1] ?? '', 16)))
+}
+
+/** The inode of the socket; none for a file, and for one that was closed meanwhile. */
+function socketAt(path: string): string | undefined {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(path))?.[1]
+  } catch {
+    return undefined
   }
 }

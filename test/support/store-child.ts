@@ -8,7 +8,7 @@
  */
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { top } from './package-folder.ts'
 import { openingText, suite, suite_file } from './postgres-open.ts'
@@ -31,25 +31,23 @@ export interface Edit {
 /** Builds `name` of this folder into one script in a new folder. */
 export async function buildChild(name: string, edits: readonly Edit[] = []): Promise<BuiltChild> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-child-'))
-  const script = join(folder, 'child.mjs')
+  const script = join(folder, 'child.js')
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await symlink(pathOf('../../node_modules'), join(folder, 'node_modules'))
   const made = new Set<Edit>()
-  for (const [entry, outfile] of [
-    [name, script],
-    ['../../src/store/commit-log/checkpoint-worker.ts', join(folder, 'checkpoint-worker.js')],
-    ['../../src/executors/code-worker.ts', join(folder, 'code-worker.js')],
-  ] as const) {
-    await build({
-      entryPoints: [pathOf(entry)],
-      outfile,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      logLevel: 'error',
-      plugins: [packagesByAddress, overPostgres, edited(edits, made)],
-    })
-  }
+  await build({
+    entryPoints: {
+      child: pathOf(name),
+      'checkpoint-worker': pathOf('../../src/store/commit-log/checkpoint-worker.ts'),
+      'code-worker': pathOf('../../src/executors/code-worker.ts'),
+    },
+    outdir: folder,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+    plugins: [packagesByAddress, overPostgres, edited(edits, made)],
+  })
   if (suite !== undefined) await writeFile(join(folder, suite_file), JSON.stringify(suite))
   const missed = edits.filter((edit) => !made.has(edit))
   if (missed.length > 0) throw new Error(`not edited: ${missed.map(({ from }) => from).join()}`)
@@ -94,10 +92,14 @@ function edited(edits: readonly Edit[], made: Set<Edit>): Plugin {
   return {
     name: 'edited',
     setup(setup) {
-      setup.onLoad({ filter: /[\\/](src|support)[\\/].*\.ts$/ }, async ({ path }) => {
-        const wanted = edits.filter(
-          ({ file }) => path.endsWith(`/src/${file}`) || path.endsWith(`/support/${file}`),
-        )
+      const isOf = (path: string, { file }: Edit): boolean =>
+        path.endsWith(`/src/${file}`) || path.endsWith(`/support/${file}`)
+      // A filter that takes more files costs a turn of this process for each of them.
+      const names = [...new Set(edits.map(({ file }) => basename(file)))]
+      if (names.length === 0) return
+      const filter = new RegExp(`[\\\\/](${names.join('|').replaceAll('.', '\\.')})$`)
+      setup.onLoad({ filter }, async ({ path }) => {
+        const wanted = edits.filter((edit) => isOf(path, edit))
         if (wanted.length === 0) return undefined
         let contents = await readFile(path, 'utf8')
         for (const edit of wanted) {

@@ -2,7 +2,7 @@
  * Child of the proof of timing: measures how long each check of a credential takes on inputs of two
  * classes, in an order drawn at random, and prints Welch's t of each check as a line of JSON.
  *
- * `node child.mjs MEASUREMENTS SEED [FIRST LAST]`: the rows of `checks` from FIRST to before LAST.
+ * `node child.js MEASUREMENTS SEED [FIRST LAST]`: the rows of `checks` from FIRST to before LAST.
  */
 import { servedEngine } from '../../src/engine/served-engine.ts'
 import { serveHttp } from '../../src/http.ts'

@@ -2,7 +2,7 @@
  * Child of the proof of vectors: sends hostile requests to an HTTP server, one after another, and
  * prints a line for each whose answer is not the stated one.
  *
- * `node child.mjs FIRST COUNT`
+ * `node child.js FIRST COUNT`
  */
 import { body, type HostileRow, hostile_rows } from './hostile-rows.ts'
 import { connectRaw } from './http-raw.ts'
