@@ -85,14 +85,23 @@ async function call(
     port = socket.localPort
   })
   await Promise.race([once(session, 'remoteSettings'), once(session, 'close')]).catch(() => {})
+  let drip = (): void => {}
   if (!session.closed && !session.destroyed) {
     const stream = session.request(rawHead(path))
     stream.on('error', () => {})
     const bytes = framed(requestSerialize(message))
     if (sent === 'ends') stream.end(bytes)
     else stream.write(sent === 'goes on' ? bytes : bytes.subarray(0, -1))
+    // Where it was refused as too much, it asks again: a stream with nothing to read is no slow one.
+    let drips = 0
+    if (sent === 'goes on') {
+      drip = () => {
+        if (++drips % 10 === 0 && stream.writable && stream.writableLength === 0)
+          stream.write(bytes)
+      }
+    }
   }
-  return { port, drip() {}, leave: () => session.destroy() }
+  return { port, drip, leave: () => session.destroy() }
 }
 
 const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
