@@ -66,6 +66,7 @@ describe('the package', () => {
       ...Array.from(readme.matchAll(/\]\((src\/[^)#]+\.md)/g), ([, page = '']) => page),
       'LICENSE',
       'README.md',
+      'SECURITY.md',
       'deploy/conveyor.service',
       'dist/bin/conveyor.js',
       'dist/sbom.cdx.json',

@@ -54,6 +54,7 @@ interface Readme {
 
 const readmes: Readme[] = [
   'README.md',
+  'SECURITY.md',
   ...['src', 'test', 'proto', 'deploy'].flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))

@@ -44,7 +44,7 @@ const texts = ['src', 'bin', 'test', 'proto', 'deploy']
       join(folder, name),
     ),
   )
-  .concat('README.md', 'package.json', '.ci/run')
+  .concat('README.md', 'SECURITY.md', 'package.json', '.ci/run')
   .filter((name) => /\.(ts|md|sh|proto|json)$|run$/.test(name))
   .filter((name) => name !== 'test/vocabulary.test.ts' && !name.includes('/generated/'))
   .map((name) => ({ name, lines: readFileSync(join(top, name), 'utf8').split('\n') }))
