@@ -22,6 +22,8 @@ const here_max = 200
 /** The share of a child, which tells how far it is by its end. */
 const share_max = 2_500
 const failures_max = 20
+/** No two histories are alike, so code that is optimized for one is thrown away in the next. */
+export const child_flags = ['--no-opt', '--max-semi-space-size=64']
 
 export interface Met extends Outcome {
   /** How often each thing was met. */
@@ -82,9 +84,8 @@ async function tryInChildren({ n, seed, tell }: Given): Promise<Met> {
 
 /** A process that ends without its answer is a failure of its first seed. */
 async function shareOf(child: BuiltChild, seed: number, n: number): Promise<Met> {
-  const running = spawn(process.execPath, [child.script, String(seed), String(n)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const args = [...child_flags, child.script, String(seed), String(n)]
+  const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   running.stdout.on('data', (chunk) => {
     text += chunk

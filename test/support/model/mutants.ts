@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Experiment } from '../../proof/proof.ts'
 import { buildChild, type Edit } from '../store-child.ts'
+import { child_flags } from './histories.ts'
 
 interface Mutant {
   readonly says: string
@@ -151,7 +152,7 @@ async function tryAll(
   const child = await buildChild(child_file, edits)
   try {
     const names = JSON.stringify(wanted.map(({ says }) => says))
-    const args = [child.script, String(seed), String(n), names]
+    const args = [...child_flags, child.script, String(seed), String(n), names]
     const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     let text = ''
     running.stdout.on('data', (chunk) => {
