@@ -89,6 +89,8 @@ export async function runHistory(
   try {
     await bed.engine.users.add({ id: only_user })
     for (const conv of convs) await deploy(run, conv, randomPlan(random, conv, profile), new Map())
+    // What a user may do is decided where one process lets them and another one not.
+    if (random.oneIn(2)) for (const conv of convs) await share(run, conv)
     const steps = 8 + random.below(25)
     for (let n = 0; n < steps && world.tasks.size < tasks_max; n++) {
       await step(run)
@@ -321,7 +323,7 @@ async function remove(run: Run, conv: string): Promise<void> {
 async function share(run: Run, conv: string): Promise<void> {
   const { random, bed, world } = run
   const rights = ['create', 'modify', 'show'] as const
-  const can = random.oneIn(4) ? undefined : rights.filter(() => !random.oneIn(4))
+  const can = random.oneIn(4) ? undefined : rights.filter(() => !random.oneIn(3))
   tell(run, 'share', [conv, can])
   const { processes } = bed.engine
   const done =
