@@ -204,6 +204,9 @@ describe('a disk that is nearly full', () => {
     room = 899
     assert.equal(engine.health(), 'no_space')
     await assert.rejects(engine.apply([op]), { code: 'no_space' })
+    const show = { type: 'show', obj: 'task', conv_id: 'p', ref: 'r' } as const
+    assert.equal((await engine.apply([show]))[0]?.proc, 'ok')
+    await assert.rejects(engine.apply([show, op]), { code: 'no_space' })
     assert.equal((await engine.task({ conv_id: 'p', ref: 'r' }))?.obj_id, created?.obj_id)
     assert.equal((await engine.tasks.cancel({ conv_id: 'p', ref: 'r' })).proc, 'ok')
     for (room of [1_000, undefined]) {

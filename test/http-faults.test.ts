@@ -175,13 +175,6 @@ const rows: Row[] = [
     send: (server) => server.post(body),
   },
   {
-    says: 'no space, before the body',
-    code: 'no_space',
-    closes: true,
-    over: health('no_space'),
-    send: (server) => headOnly(server, 1e9, ...gzip),
-  },
-  {
     says: 'no space',
     code: 'no_space',
     over: submit(fault('no_space')),

@@ -144,7 +144,9 @@ export function newAdmission(options: AdmissionOptions): Admission {
       const bytes = bytesOfAll(ops)
       if (payer !== undefined) rate.check(payer)
       const is_full = first !== undefined || isQueueFull(ops.length, bytes)
-      const code = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
+      const reason = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
+      // What writes nothing needs no room on the disk.
+      const code = reason === 'no_space' && ops.every(isRead) ? undefined : reason
       const must_wait =
         code === 'overloaded' && may_wait && !isAway() && fitsLine(ops.length, bytes)
       if (code !== undefined && !must_wait) throw fault(code)
@@ -178,6 +180,8 @@ export function newAdmission(options: AdmissionOptions): Admission {
     },
   }
 }
+
+const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
 
 /** About what ops take in memory until they are durable. */
 function bytesOfAll(ops: readonly (Op | OpResult)[]): number {

@@ -45,7 +45,8 @@ export function checkHead(
   if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
     throw httpFault('overloaded', 'too many bodies not yet verified')
   }
-  if (health !== 'ok') throw httpFault(health)
+  // A request that only reads is served on a full disk, and the body says what it is.
+  if (health !== 'ok' && health !== 'no_space') throw httpFault(health)
   const encoding = headers['content-encoding']
   if (encoding !== undefined && !/^(?:identity)?$/i.test(encoding)) {
     throw httpFault('unsupported_encoding')
