@@ -43,13 +43,13 @@ const tells_fences: Edit = {
     putFences(writer, last_keys)`,
 }
 const forms: readonly Form[] = [
-  { edits: [...small, tells_fences], checkpoint_bytes: 12 * 1024, answers: 150 },
+  { edits: [...small, tells_fences], checkpoint_bytes: 12 * 1024, answers: 100 },
   {
     edits: [...(crash_forms.at(-1)?.edits ?? []), tells_fences],
     checkpoint_bytes: 0,
-    answers: 150,
+    answers: 100,
   },
-  { edits: [tells_fences], checkpoint_bytes: 128 * 1024, answers: 400 },
+  { edits: [tells_fences], checkpoint_bytes: 64 * 1024, answers: 200 },
 ]
 
 /** The judge opens a file for each image: with buffers as large as usual that would take its time. */
@@ -98,7 +98,7 @@ const failures_max = 20
 /** The two first pages of LMDB, of which each commit writes one last. */
 const meta_bytes = 2 * 4096
 /** So many images of one trace, in the long form. */
-const images_of_trace = 5_000
+const images_of_trace = 20_000
 const keptPath = (seed: number): string => join(tmpdir(), `conveyor-power-${seed}.trace`)
 
 async function run({ n, seed, tell }: Given): Promise<Outcome> {

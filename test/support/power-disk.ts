@@ -155,10 +155,14 @@ function write(
   fate: Exclude<Fate, 'gone'>,
 ): void {
   if (fate === 'length') return
+  if (fate === 'there') {
+    bytes.copy(file, at)
+    return
+  }
   const end = at + bytes.length
   for (let from = at, sector = 0; from < end; sector++) {
     const to = Math.min(end, (Math.floor(from / sector_bytes) + 1) * sector_bytes)
-    if (fate === 'there' || fate[sector] === true) bytes.copy(file, from, from - at, to - at)
+    if (fate[sector] === true) bytes.copy(file, from, from - at, to - at)
     from = to
   }
 }

@@ -19,7 +19,9 @@ const say = (word: string, what: unknown): void => {
 }
 
 let failures = 0
-for (let at = share; at < counts.length && failures < failures_max; at += shares) {
+const end = Math.floor((counts.length * (share + 1)) / shares)
+for (let at = Math.floor((counts.length * share) / shares); at < end; at++) {
+  if (failures >= failures_max) break
   const cut = disk.cuts[at]
   const count = counts[at] ?? 0
   if (cut === undefined || count === 0) continue

@@ -3,21 +3,26 @@
  * answered before the cut is there, no request is there in part, `check` finds nothing, and users
  * can be added, which takes the key of the secrets.
  *
- * Most images hold one of few states, so the engine looks at each state once, in the first image
- * that has it. Every image is opened, read to its last entry, and closed, which writes what was in
- * the commit log into LMDB; every fourth is then opened again, and must hold the same.
+ * Most images hold one of few states. Of every image LMDB is opened and read to its last entry, and
+ * its commit log is recovered; where two images agree in all that this has found, the rest of the
+ * open does the same with both. So each find is then opened whole, read, and closed, which writes
+ * what was in the commit log into LMDB, and opened again, where it must hold the same; and so is
+ * every sixteenth image, whatever was found in it. The engine looks at each state, that is all
+ * entries, in the first image that has it.
  */
-import { createHash, type Hash } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEngine } from '../../src/open.ts'
-import { manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { decodeManifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
+import { recoverCommitLog } from '../../src/store/commit-log/recovery.ts'
 import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import type { Tree } from '../../src/store/tree.ts'
 import { judgeLanes } from './lane-judge.ts'
 import { lane_processes } from './lanes.ts'
 import type { Folder } from './power-disk.ts'
+import { type Digests, newImageFolder } from './power-folder.ts'
 import type { ServerTrace } from './power-server.ts'
 
 /** What is in a state, however much of it was answered. */
@@ -36,16 +41,18 @@ export interface PowerJudge {
   readonly states: ReadonlySet<string>
 }
 
-const reopened_every = 4
+const whole_every = 16
 const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 /** Of no file: each that is judged had its own or none. */
 const no_id = Buffer.alloc(8)
 
 export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace): PowerJudge {
   const images = new Map<string, Found>()
+  const finds = new Map<string, Found>()
   const states = new Map<string, Found>()
   const path = join(folder, 'db')
   const own_lanes = lanes.map(({ lane }) => ({ ...lane, acked: 0 }))
+  const first_look = newFirstLook(`${folder}-first`)
 
   function put(image: Folder): void {
     rmSync(folder, { recursive: true, force: true })
@@ -53,23 +60,37 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
     for (const [name, bytes] of image) writeFileSync(join(folder, name), bytes, { mode: 0o600 })
   }
 
-  async function find(image: Folder): Promise<Found> {
+  async function find(image: Folder, digests: Digests): Promise<Found> {
+    const find = await first_look.find(image, digests)
+    const seen = finds.get(find)
+    if (seen !== undefined && images.size % whole_every !== 0) return seen
+    const found = await findWhole(image, digests)
+    finds.set(find, found)
+    return found
+  }
+
+  async function findWhole(image: Folder, digests: Digests): Promise<Found> {
     put(image)
-    const tree = await openTree(path)
-    const state = stateOf(tree, image)
-    await tree.close()
+    const state = await readAndClose(digests)
     if (existsSync(`${path}-log-0`)) throw new Error('the close has left the commit log')
-    if (images.size % reopened_every === 0) {
-      const again = await openTree(path)
-      if (stateOf(again, image) !== state) throw new Error('the close has changed what is there')
-      await again.close()
-    }
+    if ((await readAndClose(digests)) !== state)
+      throw new Error('the close has changed what is there')
     const known = states.get(state)
     if (known !== undefined) return known
     put(image)
     const found = await findInState()
     states.set(state, found)
     return found
+  }
+
+  /** All entries, and the files that are not the store's. */
+  async function readAndClose(digests: Digests): Promise<string> {
+    const tree = await openTree(path)
+    try {
+      return digestOf(tree, othersIn(digests))
+    } finally {
+      await tree.close()
+    }
   }
 
   async function findInState(): Promise<Found> {
@@ -94,10 +115,11 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
 
   return {
     async judge(image, line) {
-      const digest = digestOf(image)
+      const digests = first_look.take(image)
+      const digest = JSON.stringify([...digests])
       let found = images.get(digest)
       if (found === undefined) {
-        found = await find(image).catch((error: Error) => ({
+        found = await find(image, digests).catch((error: Error) => ({
           ...{ there: [], has_setup: false, wrong: `it cannot be used: ${error.message}` },
         }))
         images.set(digest, found)
@@ -130,22 +152,86 @@ async function openTree(path: string): Promise<Tree> {
   }
 }
 
-/** All entries, and the files that are not the store's. */
-function stateOf(tree: Tree, image: Folder): string {
-  const hash = createHash('sha1')
-  for (const { key, value } of tree.range('', '\xff', false)) {
-    hash.update(`${key.length} ${key} ${value.length} `, 'latin1').update(value)
+/** What LMDB and the recovery of the commit log find in an image, each in its files alone. */
+function newFirstLook(folder: string) {
+  const files = newImageFolder(folder)
+  const path = join(folder, 'db')
+  const below = new Map<string, { readonly digest: string; readonly manifest?: Buffer }>()
+  const recovered = new Map<string, string>()
+
+  async function lookBelow(image: Folder) {
+    files.put()
+    rmSync(`${path}-lock`, { force: true })
+    const { length = 0 } = image.get('db') ?? {}
+    try {
+      const tree = await openLmdbTree(path, { not_copied: [manifest_key] })
+      try {
+        const manifest = tree.get(manifest_key)
+        return { digest: digestOf(tree, ''), ...(manifest && { manifest }) }
+      } finally {
+        await tree.close()
+      }
+    } finally {
+      // A file that was hardly begun is begun anew.
+      if (length <= begun_bytes_max || statSync(path).size !== length) files.forget()
+    }
   }
-  for (const [name, bytes] of image) if (!/^db(-log-\d|-sums)?$/.test(name)) add(hash, name, bytes)
-  return hash.digest('base64')
+
+  async function recover(image: Folder, manifest: Buffer | undefined): Promise<string> {
+    files.put()
+    const segments = await recoverCommitLog(path, manifest && decodeManifest(manifest))
+    const hash = createHash('sha1')
+    for (const { bytes, frames } of segments ?? []) {
+      hash.update(`${bytes.length} of ${frames.length} `)
+      for (const frame of frames) hash.update(`${frame.seq} ${frame.at} `).update(frame.bytes)
+    }
+    const left =
+      segments === undefined ? [...image.keys()].filter((name) => /-log-/.test(name)) : []
+    return `${hash.digest('base64')} ${left}`
+  }
+
+  return {
+    take: files.take,
+    async find(image: Folder, digests: Digests): Promise<string> {
+      const [db, sums] = ['db', 'db-sums'].map((name) => digests.get(name))
+      const logs = ['db-log-0', 'db-log-1'].map((name) => digests.get(name))
+      const entries = below.get(`${db} ${sums}`) ?? (await lookBelow(image))
+      below.set(`${db} ${sums}`, entries)
+      const log = `${logs} ${entries.manifest?.toString('base64')}`
+      const frames = recovered.get(log) ?? (await recover(image, entries.manifest))
+      recovered.set(log, frames)
+      return `${entries.digest} ${frames} ${othersIn(digests)}`
+    },
+  }
 }
 
-function digestOf(image: Folder): string {
-  const hash = createHash('sha1')
-  for (const [name, bytes] of [...image].toSorted()) add(hash, name, bytes)
-  return hash.digest('base64')
-}
+/** LMDB begins a file with two pages. */
+const begun_bytes_max = 2 * 4096
 
-function add(hash: Hash, name: string, bytes: Buffer): void {
-  hash.update(`${name} ${bytes.length} `).update(bytes)
+const othersIn = (digests: Digests): string =>
+  JSON.stringify([...digests].filter(([name]) => !/^db(-log-\d|-sums)?$/.test(name)))
+
+const digest_bytes = 64 * 1024
+
+function digestOf(tree: Pick<Tree, 'range'>, others: string): string {
+  const hash = createHash('sha1').update(others)
+  const bytes = Buffer.allocUnsafe(2 * digest_bytes)
+  let at = 0
+  for (const { key, value } of tree.range('', '\xff', false)) {
+    const is_long = value.length > digest_bytes
+    if (is_long || at > digest_bytes / 2) {
+      hash.update(bytes.subarray(0, at))
+      at = 0
+    }
+    at = bytes.writeUInt32LE(value.length, bytes.writeUInt32LE(key.length, at))
+    at += bytes.write(key, at, 'latin1')
+    if (is_long) {
+      hash.update(bytes.subarray(0, at)).update(value)
+      at = 0
+    } else {
+      bytes.set(value, at)
+      at += value.length
+    }
+  }
+  return hash.update(bytes.subarray(0, at)).digest('base64')
 }

@@ -25,7 +25,7 @@ export interface PowerWork {
   readonly seed: number
   /** By cut, how many images of it are judged. */
   readonly counts: readonly number[]
-  /** It takes each `shares`th cut. */
+  /** Cuts beside each other have the same states, so a share is those from one to another. */
   readonly share: number
   readonly shares: number
   readonly from: Place
