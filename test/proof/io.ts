@@ -9,7 +9,7 @@
  * temporary files, where a run with its seed finds it.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   type IoBed,
@@ -31,7 +31,8 @@ const errors: Readonly<Record<Point['kind'], readonly IoFault['error'][]>> = {
   other: ['EIO'],
 }
 const hows = ['once', 'ever'] as const
-const at_once = 2
+/** One more than there are processors: a server that stops waits more than it works. */
+const at_once = availableParallelism() + 1
 const tries_max = 3
 const failures_max = 20
 

@@ -8,7 +8,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, constants, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -85,8 +85,10 @@ const kinds: readonly LaneKind[] = [
 ]
 const requests_of_lane = 50
 const checkpoint_bytes = 64 * 1024
-/** A server that neither answers nor ends for so long hangs. */
+/** A server that neither answers nor ends for so long hangs, unless it waits for a processor. */
 const silent_ms_max = 60_000
+/** Who had so much of one meanwhile did not wait for it. */
+const worked_ms_max = 10_000
 /** A second, times as many processes as want each core. */
 const stopMsMax = (): number => 1_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 /** A full disk may be so for good. */
@@ -227,8 +229,16 @@ function serve(args: readonly string[], env: Readonly<Record<string, string>>): 
   })
   let said = ''
   let is_hung = false
+  let worked_ms = 0
   const timer = setTimeout(() => {
+    const now = workOf(child.pid)
+    if (now.is_ready && now.worked_ms - worked_ms < worked_ms_max) {
+      worked_ms = now.worked_ms
+      timer.refresh()
+      return
+    }
     is_hung = true
+    said += ` (${now.worked_ms - worked_ms} ms of processor, threads ${now.threads})`
     child.kill('SIGKILL')
   }, silent_ms_max)
   child.stderr.on('data', (text) => {
@@ -251,6 +261,25 @@ function serve(args: readonly string[], env: Readonly<Record<string, string>>): 
       return { code: code ?? signal ?? '', ended_ms, is_hung, said }
     })(),
   }
+}
+
+const tick_ms = 10
+
+/** What a process has had of the processors, and what its threads do; ready are those with an R. */
+function workOf(pid: number | undefined) {
+  let [threads, worked_ms] = ['', 0]
+  try {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
+      // The name before them may have spaces.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      threads += fields[0] ?? ''
+      worked_ms += (Number(fields[11]) + Number(fields[12])) * tick_ms
+    }
+  } catch {
+    // It has ended meanwhile.
+  }
+  return { threads, worked_ms, is_ready: threads.includes('R') }
 }
 
 interface Loaded {
