@@ -90,7 +90,7 @@ const lifeOf = (form: Form, ends = short_life): TraceOptions => ({
   ...form,
   lives: ends.map((end) => [end, ends === short_life ? short_answers : form.answers]),
 })
-const short_answers = 60
+const short_answers = 40
 /** Of the claim, for the controls that try the same load. */
 let last_trace: ServerTrace | undefined
 
@@ -174,10 +174,10 @@ function seenIn({ events }: ServerTrace) {
 }
 
 /** Runs on the images of the trace of the claim, with some of its syncs taken out. */
-function unsynced(says: string, without: RegExp, share: number): Experiment {
+function unsynced(says: string, without: RegExp, share: number, quick = 0): Experiment {
   const isWithout = (name = ''): boolean => without.test(name)
   return {
-    ...{ says, quick: 60, long: 1_000 },
+    ...{ says, quick, long: 1_000 },
     run: ({ n, seed }) =>
       withJudge(async (script) => {
         last_trace ??= await traceServer(lifeOf(forms[0] as Form))
@@ -223,12 +223,17 @@ export const proof: Proof = {
   name: 'power',
   unit: 'images',
   says: 'no image of a disk that loses unsynced writes under a server has lost what was answered, has a request in part, or cannot be used',
-  quick: 150,
+  quick: 100,
   long: 130_000,
   missing: () => (canTrace() ? undefined : 'strace is missing or may not trace here'),
   run,
   controls: [
-    unsynced("the commit log's syncs taken out, where more than half must fail", /-log-/, 1 / 2),
+    unsynced(
+      "the commit log's syncs taken out, where more than half must fail",
+      /-log-/,
+      1 / 2,
+      40,
+    ),
     unsynced("LMDB's syncs taken out, in checkpoints too", /^db$/, 0),
     unsynced('the syncs of the folder taken out', /^folder$/, 0),
     worse(

@@ -110,9 +110,16 @@ export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
   const built = spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])
   if (built.status !== 0) throw new Error(String(built.stderr))
   let tries = 0
-  const bed = { child, folder, library, access: await makeStates(child, folder) }
+  const bed = { child, folder, library, access: await makeClosed(folder) }
+  let killed: Promise<void> | undefined
   return {
-    attempt: (fault, on) => attempt(bed, join(folder, `try-${tries++}`), fault, on),
+    async attempt(fault, on) {
+      if (on === 'killed') {
+        killed ??= makeKilled(child, folder)
+        await killed
+      }
+      return attempt(bed, join(folder, `try-${tries++}`), fault, on)
+    },
     async remove() {
       rmSync(folder, { recursive: true, force: true })
       await child.remove()
@@ -132,8 +139,8 @@ interface Access {
   readonly secret: string
 }
 
-/** The data files that servers begin with. */
-async function makeStates({ script }: BuiltChild, folder: string): Promise<Access> {
+/** The data file that servers begin with. */
+async function makeClosed(folder: string): Promise<Access> {
   const path = join(folder, 'closed', 'db')
   mkdirSync(join(folder, 'closed'))
   const engine = await openEngine(path)
@@ -141,12 +148,15 @@ async function makeStates({ script }: BuiltChild, folder: string): Promise<Acces
   const access = await engine.users.add()
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, access.id)
   await engine.close()
+  return { user: access.id, secret: access.secret }
+}
+
+async function makeKilled({ script }: BuiltChild, folder: string): Promise<void> {
   cpSync(join(folder, 'closed'), join(folder, 'killed'), { recursive: true })
   const killed = spawn(process.execPath, serveArgs(script, join(folder, 'killed', 'db')))
   await once(createInterface({ input: killed.stdout }), 'line')
   killed.kill('SIGKILL')
   await once(killed, 'close')
-  return { user: access.id, secret: access.secret }
 }
 
 function serveArgs(script: string, path: string): string[] {

@@ -3,7 +3,15 @@
  * blocks, so only those are digested and written.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Folder } from './power-disk.ts'
 
@@ -15,8 +23,8 @@ export interface ImageFolder {
   take(image: Folder): Digests
   /** Writes what the folder lacks of it. */
   put(): void
-  /** What is in the folder has been changed; the next `put` writes all. */
-  forget(): void
+  /** This file in the folder, or all, may have been changed; the next `put` writes it. */
+  forget(name?: string): void
 }
 
 interface Known {
@@ -101,8 +109,21 @@ export function newImageFolder(folder: string): ImageFolder {
       gone = new Set()
       for (const [name, file] of known) write(name, file)
     },
-    forget() {
-      is_forgotten = true
+    forget(name) {
+      const file = name === undefined ? undefined : known.get(name)
+      if (file !== undefined) file.unwritten = 'all'
+      else if (name !== undefined) gone.add(name)
+      else is_forgotten = true
     },
   }
+}
+
+const written_at = 36
+
+/** The sums of pages count, for the disk may have kept when the data file was written. */
+export function keepSums(path: string, image: Folder): void {
+  const sums = image.get('db-sums')
+  if (sums === undefined || sums.length < written_at + 8 || !image.has('db')) return
+  const ms = Number(sums.readBigUInt64LE(written_at))
+  if (ms > 0 && ms < 2 ** 42) utimesSync(path, (ms + 0.5) / 1_000, (ms + 0.5) / 1_000)
 }
