@@ -51,36 +51,11 @@ describe('the sandbox', () => {
     ['data.m = "aXbX".replace(/x/gi, "-")', '{}', '{"m":"a-b-"}'],
     ['(async () => { await 1; data.w = 1 })()', '{}', '{"w":1}'],
     [`data.n = 1 //${'x'.repeat(1024 * 1024)}`, '{}', '{"n":1}'],
-    // Nothing of the host exists in the sandbox.
-    ['data.t = typeof process + typeof module + typeof setTimeout', '{}', repeated('undefined', 3)],
-    [
-      'data.t = typeof globalThis.constructor.constructor("return this")().process',
-      '{}',
-      repeated('undefined', 1),
-    ],
-    ['data.k = Object.keys(globalThis)', '{}', '{"k":["data"]}'],
-    ['data.t = typeof window + typeof crypto + typeof CryptoJS', '{}', repeated('undefined', 3)],
-    ['for (const k of Object.keys(console)) console[k](data)', '{}', '{}'],
-    [
-      'data.n = ["log", "info", "warn", "error", "debug", "trace"].map((k) => typeof console[k]())',
-      '{}',
-      `{"n":${JSON.stringify(Array(6).fill('undefined'))}}`,
-    ],
-    // Changes of built-in objects affect only its own result.
-    ['JSON.stringify = () => "hack"; JSON.parse = null; data.b = 2', '{}', '{"b":2}'],
-    ['Object.prototype.toJSON = () => ({ fake: 1 })', '{"a":1}', '{"fake":1}'],
-    ['data.b = Object.prototype.toJSON === undefined', '{}', '{"b":true}'],
-    ['Object.prototype.c = 1; leaked = 2', '{}', '{}'],
-    ['data.c = {}.c === undefined && typeof leaked', '{}', '{"c":"undefined"}'],
   ]
   for (const [src, before, text] of good) {
     test(`${JSON.stringify(src).slice(0, 90)} over ${before}`, async () => {
       assert.deepEqual(await run(patient, src, before), { outcome: 'done', text })
     })
-  }
-
-  function repeated(word: string, times: number): string {
-    return JSON.stringify({ t: word.repeat(times) })
   }
 
   const exception = 'code_executing_error'
@@ -134,47 +109,6 @@ describe('the sandbox', () => {
       assert.deepEqual([outcome.tag, outcome.error_type], [tag, 'software'])
       assert.match(outcome.description, description)
       assert.equal((await run(patient, 'data.b = 2', '{}')).outcome, 'done', 'the next one runs')
-    })
-  }
-
-  const endless: readonly string[] = [
-    'require("libs/moment"); for (;;) moment()',
-    'for (;;);',
-    'for (;;) try { for (;;); } catch {}',
-    'try { for (;;); } finally { for (;;); }',
-    '(function f() { return Promise.resolve().then(f) })()',
-    '/^(a+)+$/.test("a".repeat(40) + "b")',
-    'Object.defineProperty(globalThis, "data", { get() { for (;;); } })',
-    'data = new Proxy({}, { ownKeys() { for (;;); } })',
-    'throw { get message() { for (;;); } }',
-    // A single step during which the time is never checked: the thread is ended.
-    'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)',
-  ]
-  for (const src of endless) {
-    test(`${src} is code_timeout`, async () => {
-      assert.deepEqual(await run(hasty, src, '{"a":1}'), {
-        outcome: 'failed',
-        error_type: 'hardware',
-        tag: 'code_timeout',
-        description: 'timeout for executing code',
-      })
-    })
-  }
-
-  const greedy: readonly string[] = [
-    'var a = []; for (;;) a.push({ x: 1 })',
-    'var s = "x"; for (;;) s += s',
-    'data.a = []; for (;;) data.a.push(new ArrayBuffer(1e5))',
-    'require("libs/aes"); var a = []; for (;;) a.push(CryptoJS.lib.WordArray.create(Array(1e4).fill(1)))',
-    'var m = new Map(); for (var i = 0; ; i++) m.set(i, "k" + i)',
-  ]
-  for (const src of greedy) {
-    test(`${src} is out of memory`, async () => {
-      const outcome = await run(small, src, '{"a":1}')
-      assert.ok(outcome.outcome === 'failed')
-      assert.deepEqual([outcome.tag, outcome.error_type], [exception, 'software'])
-      assert.match(outcome.description, /out of memory|string too long/)
-      assert.equal((await run(small, 'data.b = 2', '{}')).outcome, 'done', 'the next one runs')
     })
   }
 

@@ -229,18 +229,4 @@ describe('hostile peers', () => {
       await endWell(server)
     }
   })
-
-  test('content that is no gRPC', async () => {
-    const server = await openGrpc()
-    const session = await rawSession(server)
-    const stream = session.request({
-      ...rawHead(service.CreateTask.path),
-      'content-type': 'application/json',
-    })
-    stream.resume()
-    const [answer] = await once(stream, 'response')
-    assert.equal(answer[':status'], 415)
-    session.destroy()
-    await endWell(server)
-  })
 })

@@ -14,21 +14,19 @@ import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { credentials } from '@grpc/grpc-js'
 import type { Tell } from '../src/core/events.ts'
-import type { Engine } from '../src/engine/api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
 import {
   makeCa,
-  makeCertificate,
   makeClient,
   makeServer,
   type TestCertificate,
-  type Wanted,
   writeFolder,
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc, type ToldEvent } from './support/grpc-server.ts'
+import { refused_certificates } from './support/hostile-certificates.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -46,47 +44,6 @@ describe('the handshake', () => {
     await server.close()
     assert.deepEqual(server.bugs, [])
   })
-
-  /** [name, the code that is told, the certificate; undefined: none] */
-  const refused: readonly (readonly [
-    string,
-    string,
-    () => Promise<TestCertificate | undefined>,
-  ])[] = [
-    ['no certificate', 'no_certificate', async () => undefined],
-    ['the certificate of another CA', 'unknown_authority', () => makeClient(other)],
-    [
-      'one of another CA with the same name',
-      'unknown_authority',
-      async () => makeClient(await makeCa()),
-    ],
-    ['an expired one', 'expired', () => makeClient(server.ca, { from_days: -3, to_days: -1 })],
-    [
-      'one not yet valid',
-      'not_yet_valid',
-      () => makeClient(server.ca, { from_days: 1, to_days: 3 }),
-    ],
-    ['one for servers', 'not_for_clients', () => makeClient(server.ca, { usage: ['serverAuth'] })],
-    [
-      'one for nothing in particular',
-      'not_for_clients',
-      () => makeClient(server.ca, { usage: [] }),
-    ],
-    ['a self-signed one', 'unknown_authority', () => makeCertificate({ usage: ['clientAuth'] })],
-    ['a self-signed one that calls itself a CA', 'unknown_authority', () => makeCa()],
-    [
-      'one signed by a client',
-      'unknown_authority',
-      async () => makeClient(await makeClient(server.ca)),
-    ],
-  ]
-  for (const [name, , make] of refused) {
-    test(`refuses ${name}`, async () => {
-      const client = openClient(server.grpc.address, { ca: server.ca, client: await make() })
-      assert.equal(await client.statusOf('CreateTask', create), 'UNAVAILABLE')
-      client.close()
-    })
-  }
 
   test('refuses plaintext', async () => {
     const client = openClient(server.grpc.address, credentials.createInsecure())
@@ -126,9 +83,9 @@ describe('the handshake', () => {
     const { cert, key } = server.client
     const trust = { port, host: '127.0.0.1', ca: server.ca.cert }
     const rows: [string, () => Promise<Socket>][] = [
-      ...refused.map(([, code, make]): [string, () => Promise<Socket>] => [
+      ...refused_certificates.map(([, code, make]): [string, () => Promise<Socket>] => [
         code,
-        async () => connect({ ...trust, ALPNProtocols: ['h2'], ...(await make()) }),
+        async () => connect({ ...trust, ALPNProtocols: ['h2'], ...(await make(server.ca, other)) }),
       ]),
       ...sockets.flatMap(([, options, code]): [string, () => Promise<Socket>][] =>
         code === undefined
@@ -179,136 +136,6 @@ describe('the handshake', () => {
       assert.equal((await once(session)).reused, false, maxVersion)
     }
   })
-})
-
-describe('names', () => {
-  const uri = (value: string) => ({ type: 'url', value }) as const
-  const dns = (value: string) => ({ type: 'dns', value }) as const
-  type Prepare = (engine: Engine, sha256: string) => Promise<unknown>
-  const bind =
-    (user: string, ...names: string[]): Prepare =>
-    async ({ users }) => {
-      for (const name of names) await users.bind(user, name)
-    }
-
-  /**
-   * 13000 may use process 1234, 13001 no process at all. The last two: what a create in 1234 ends
-   * with, without and with `strict`.
-   */
-  const rows: readonly (readonly [string, Wanted, Prepare, string, string])[] = [
-    ['nothing bound', { san: [uri('a:1')] }, bind('13000'), 'OK', 'PERMISSION_DENIED'],
-    ['a uri bound', { san: [uri('a:1')] }, bind('13000', 'uri:a:1'), 'OK', 'OK'],
-    ['a dns bound', { san: [dns('a.b')] }, bind('13000', 'dns:a.b'), 'OK', 'OK'],
-    ['a cn bound', { cn: 'joe' }, bind('13000', 'cn:joe'), 'OK', 'OK'],
-    ['the fingerprint bound', {}, (e, sha) => e.users.bind('13000', `sha256:${sha}`), 'OK', 'OK'],
-    [
-      'bound to a user without the grant',
-      { san: [uri('a:1')] },
-      bind('13001', 'uri:a:1'),
-      'PERMISSION_DENIED',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'another type of the same text bound',
-      { san: [dns('a.b')] },
-      bind('13001', 'uri:a.b', 'cn:a.b'),
-      'OK',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'two names bound to one user',
-      { san: [uri('a:1'), dns('a.b')] },
-      bind('13000', 'uri:a:1', 'dns:a.b'),
-      'OK',
-      'OK',
-    ],
-    [
-      'two names bound to two users',
-      { san: [uri('a:1'), dns('a.b')] },
-      async (e) => {
-        await e.users.bind('13000', 'uri:a:1')
-        await e.users.bind('13001', 'dns:a.b')
-      },
-      'PERMISSION_DENIED',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'the cn bound, beside other names',
-      { cn: 'joe', san: [uri('a:1')] },
-      bind('13001', 'cn:joe'),
-      'OK',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'the cn bound, beside an alternative name of no use',
-      { cn: 'joe', san: [{ type: 'email', value: 'joe@a.b' }] },
-      bind('13001', 'cn:joe'),
-      'OK',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'a name that reads like two in a list',
-      { san: [uri('a:1, DNS:a.b')] },
-      bind('13001', 'dns:a.b', 'uri:a:1'),
-      'OK',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'a cn that reads like a typed name',
-      { cn: 'uri:a:1' },
-      bind('13001', 'uri:a:1'),
-      'OK',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'the fingerprint refused',
-      { san: [uri('a:1')] },
-      async (e, sha) => {
-        await e.users.bind('13000', 'uri:a:1')
-        await e.users.unbind(`sha256:${sha}`)
-      },
-      'PERMISSION_DENIED',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'a binding taken away',
-      { san: [uri('a:1')] },
-      async (e) => {
-        await e.users.bind('13000', 'uri:a:1')
-        await e.users.unbind('uri:a:1')
-      },
-      'PERMISSION_DENIED',
-      'PERMISSION_DENIED',
-    ],
-    [
-      'its user removed',
-      { san: [uri('a:1')] },
-      async (e) => {
-        await e.users.bind('13000', 'uri:a:1')
-        await e.users.remove('13000')
-      },
-      'PERMISSION_DENIED',
-      'PERMISSION_DENIED',
-    ],
-    ['given every process', { san: [uri('a:1')] }, (e) => e.users.bindAll('uri:a:1'), 'OK', 'OK'],
-  ]
-  for (const [name, wanted, prepare, lenient, strict] of rows) {
-    test(`${name}: ${lenient}, strict: ${strict}`, async () => {
-      for (const [is_strict, status] of [
-        [false, lenient],
-        [true, strict],
-      ] as const) {
-        const server = await openGrpc({ strict: is_strict })
-        await server.engine.users.add({ id: '13001' })
-        const certificate = await makeClient(server.ca, wanted)
-        await prepare(server.engine, certificate.sha256)
-        const client = server.connect(certificate)
-        assert.equal(await client.statusOf('CreateTask', create), status)
-        await server.close()
-        assert.deepEqual(server.bugs, [])
-      }
-    })
-  }
 })
 
 describe('on an open connection', () => {

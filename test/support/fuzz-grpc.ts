@@ -18,6 +18,7 @@ import type { FuzzBed } from './fuzz-bed.ts'
 import type { Dice } from './fuzz-ops.ts'
 import { mutated } from './fuzz-requests.ts'
 import { framed } from './grpc-raw.ts'
+import { frame, headersBlock, preface, frame_types as types } from './http2-frames.ts'
 
 const { service } = loadSchema()
 /** What is answered later is answered for other tests; what counts here is that nothing breaks. */
@@ -69,53 +70,14 @@ export function grpcMessages(dice: Dice): string | undefined {
   return undefined
 }
 
-const types = {
-  data: 0,
-  headers: 1,
-  priority: 2,
-  reset: 3,
-  settings: 4,
-  push: 5,
-  ping: 6,
-  goaway: 7,
-  window: 8,
-  continuation: 9,
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-
-/** HPACK, each header as a literal that is not indexed. */
-function headersBlock(path: string): Buffer {
-  const text = (value: string): Buffer =>
-    Buffer.concat([Buffer.from([value.length]), Buffer.from(value)])
-  const pairs = [
-    [':method', 'POST'],
-    [':scheme', 'http'],
-    [':path', path],
-    [':authority', 'x'],
-    ['content-type', 'application/grpc'],
-    ['te', 'trailers'],
-  ]
-  return Buffer.concat(
-    pairs.flatMap(([name, value]) => [
-      Buffer.from([0]),
-      text(name as string),
-      text(value as string),
-    ]),
-  )
-}
-
-const preface = Buffer.concat([
-  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-  frame(types.settings, 0, 0, Buffer.alloc(0)),
-])
+const pairsOf = (path: string): readonly (readonly [string, string])[] => [
+  [':method', 'POST'],
+  [':scheme', 'http'],
+  [':path', path],
+  [':authority', 'x'],
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+]
 
 /** Frames of a connection: calls, and others between them; then the connection is ended. */
 export async function grpcFrames(bed: FuzzBed, dice: Dice): Promise<string | undefined> {
@@ -124,7 +86,9 @@ export async function grpcFrames(bed: FuzzBed, dice: Dice): Promise<string | und
     const stream = 2 * call + 1
     const rpc = dice.pick(rpcs)
     const message = dice.chance(0.5) ? messageOf(rpc) : mutated(dice, messageOf(rpc))
-    const block = headersBlock(dice.chance(0.9) ? `/conveyor.v1.TaskService/${rpc[0]}` : '/x')
+    const block = headersBlock(
+      pairsOf(dice.chance(0.9) ? `/conveyor.v1.TaskService/${rpc[0]}` : '/x'),
+    )
     const cut = dice.chance(0.2) ? dice.below(block.length) : block.length
     frames.push(frame(types.headers, cut === block.length ? 4 : 0, stream, block.subarray(0, cut)))
     if (cut < block.length) frames.push(frame(types.continuation, 4, stream, block.subarray(cut)))
