@@ -67,8 +67,8 @@ const refusals: readonly (readonly [FaultCode, readonly Call[], readonly number[
   ['too_many_ops',   [create, create], [1, 1, 2],    [undefined, undefined]],
   ['format_error',   [create],         [1],          ['format_error']],
   ['internal_error', [create, create], [2],          ['internal_error', 'internal_error']],
-  // With the look-up of the create.
-  ['store_failed',   [create, again],  [1, 1, 2],    [undefined, 'store_failed']],
+  // As the same request, which is answered as before if it was applied.
+  ['store_failed',   [create, again],  [2, 2],       [undefined, undefined]],
   ['rate_limited',   [again],          [1, 1],       [undefined]],
 ]
 

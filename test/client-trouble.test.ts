@@ -30,21 +30,26 @@ const show: ClientOp = { type: 'show', conv_id, ref: 'r' }
 const modify: ClientOp = { type: 'modify', conv_id, ref: 'r', data: {} }
 const sync: ClientOp = { ...modify, is_sync: true, node_id: 'wait' }
 
-/** [the fault of the first tries, ops, how often the server sees the call] */
+type Code = Parameters<typeof fault>[0]
+
+/**
+ * [the fault of the first try, ops, how often a server sees the call: without replays; with them,
+ * over HTTP and over gRPC]
+ */
 // biome-ignore format: a table
-const repeats: readonly (readonly [Parameters<typeof fault>[0], readonly ClientOp[], number])[] = [
-  // With the look-up of the ref.
-  ['store_failed',   [named],           3],
-  ['store_failed',   [named, show],     3],
-  ['store_failed',   [nameless],        1],
-  ['store_failed',   [named, nameless], 1],
-  ['store_failed',   [modify],          1],
-  ['store_failed',   [sync],            1],
-  ['rate_limited',   [modify],          2],
-  ['rate_limited',   [nameless],        2],
-  ['internal_error', [named],           1],
-  ['no_space',       [named],           1],
-  ['format_error',   [named],           1],
+const repeats: readonly (readonly [Code, readonly ClientOp[], number, number, number])[] = [
+  // Without replays with the look-up of the ref.
+  ['store_failed',   [named],           3, 2, 2],
+  ['store_failed',   [named, show],     3, 2, 2],
+  ['store_failed',   [nameless],        1, 1, 2],
+  ['store_failed',   [named, nameless], 1, 1, 2],
+  ['store_failed',   [modify],          1, 2, 2],
+  ['store_failed',   [sync],            1, 2, 2],
+  ['rate_limited',   [modify],          2, 2, 2],
+  ['rate_limited',   [nameless],        2, 2, 2],
+  ['internal_error', [named],           1, 1, 1],
+  ['no_space',       [named],           1, 1, 1],
+  ['format_error',   [named],           1, 1, 1],
 ]
 
 test('a wait for a result goes on after a drain, and is given up with its client', async () => {
@@ -70,44 +75,96 @@ test('a wait for a result goes on after a drain, and is given up with its client
   await servers.close()
 })
 
-describe('retries', () => {
-  let calls = 0
-  let code: Parameters<typeof fault>[0] = 'store_failed'
-  let servers: ClientServers
-  before(async () => {
-    servers = await openClientServers(join(folder.path, 'repeats'), (engine) => ({
-      submit: (ops, caller) => {
-        calls++
-        if (calls < 2) throw fault(code)
-        return engine.submit(ops, caller)
-      },
-    }))
-  })
-  after(() => servers.close())
+for (const keeps of [false, true]) {
+  describe(`retries at a server ${keeps ? 'that keeps replays' : 'without replays'}`, () => {
+    let calls = 0
+    let code: Code = 'store_failed'
+    let servers: ClientServers
+    before(async () => {
+      const without = { mode: 'off', onWindow() {} } as const
+      servers = await openClientServers(join(folder.path, `repeats-${keeps}`), (engine) => ({
+        replays: keeps ? engine.replays : without,
+        submit: async (ops, caller) => {
+          // As an earlier server.
+          if (!keeps && caller.request_key !== undefined) {
+            throw fault('format_error', 'request_key is not served yet')
+          }
+          const { signed: _, ...unsigned } = caller
+          const results = engine.submit(ops, keeps ? caller : unsigned)
+          // What is lost is the answer.
+          await results
+          if (++calls < 2) throw fault(code)
+          return results
+        },
+      }))
+      for (const transport of transports) {
+        await servers.clients[transport].create({ conv_id, ref: `${transport}`, data: {} })
+      }
+    })
+    after(() => servers.close())
 
-  for (const transport of transports) {
-    for (const [given, ops, expected] of repeats) {
-      const what = ops.map((op) => `${op.type}${op.ref === undefined ? '' : ' ref'}`).join(', ')
-      test(`${transport}: ${given} for ${what}: ${expected}`, async () => {
+    for (const transport of transports) {
+      for (const [given, ops, without, over_http, over_grpc] of repeats) {
+        const expected = keeps ? (transport === 'http' ? over_http : over_grpc) : without
+        const what = ops.map((op) => `${op.type}${op.ref === undefined ? '' : ' ref'}`).join(', ')
+        test(`${transport}: ${given} for ${what}: ${expected}`, async () => {
+          calls = 0
+          code = given
+          const own = ops.map((op) =>
+            op.ref === undefined ? op : { ...op, ref: what + transport },
+          )
+          const applied = servers.clients[transport].apply(own)
+          if (expected > 1) assert.equal((await applied).length, ops.length)
+          else await assert.rejects(applied, { code: given })
+          assert.equal(calls, expected)
+        })
+      }
+      test(`${transport}: none with retries_max 0`, async () => {
         calls = 0
-        code = given
-        const own = ops.map((op) => (op.ref === undefined ? op : { ...op, ref: what + transport }))
-        const applied = servers.clients[transport].apply(own)
-        if (expected > 1) assert.equal((await applied).length, ops.length)
-        else await assert.rejects(applied, { code: given })
-        assert.equal(calls, expected)
+        code = 'store_failed'
+        const client = await connect({ ...servers.targets[transport], retries_max: 0 })
+        await assert.rejects(client.apply([named]), { code: 'store_failed', outcome: 'unknown' })
+        assert.equal(calls, 1)
+        await client.close()
       })
     }
-    test(`${transport}: none with retries_max 0`, async () => {
-      calls = 0
-      code = 'store_failed'
-      const client = await connect({ ...servers.targets[transport], retries_max: 0 })
-      await assert.rejects(client.apply([named]), { code: 'store_failed', outcome: 'unknown' })
-      assert.equal(calls, 1)
-      await client.close()
-    })
-  }
-})
+  })
+}
+
+for (const transport of transports) {
+  test(`${transport}: calls whose answers are lost are applied once, alone and in one request`, async () => {
+    const lost = { count: 0 }
+    const made = join(folder.path, `once-${transport}`)
+    const servers = await openClientServers(made, (engine) => ({
+      submit: async (ops, caller) => {
+        const results = await engine.submit(ops, caller)
+        if (lost.count > 0 && lost.count-- > 0) throw fault('store_failed')
+        return results
+      },
+    }))
+    const client = servers.clients[transport]
+    await client.task({ conv_id, ref: 'none' })
+    const before = servers.engine.statistics().tasks.created
+    for (const count of [1, 40]) {
+      lost.count = 3
+      const refs = Array.from({ length: count }, (_, n) => `${count}-${n}`)
+      const created = await Promise.all(
+        refs.map((ref) => client.create({ conv_id, ref, data: {} })),
+      )
+      assert.ok(created.every(({ proc }) => proc === 'ok'))
+      lost.count = 3
+      // The second of the same would find its task ended.
+      const modified = await Promise.all(
+        refs.map((ref) => client.modify({ conv_id, ref, data: {} })),
+      )
+      assert.deepEqual([...new Set(modified.map(({ proc }) => proc))], ['ok'])
+    }
+    const { tasks, replays, ops } = servers.engine.statistics()
+    assert.deepEqual([tasks.created - before, ops.modify?.ok], [41, 41])
+    assert.ok(replays >= 6)
+    await servers.close()
+  })
+}
 
 describe('waiting between tries', () => {
   const run = async (

@@ -12,12 +12,20 @@ import { onNextTurn } from '../core/clock.ts'
 import type { ClientResult } from './api.ts'
 import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
 import { isClientFault } from './faults.ts'
+import { type Sender, type SentCall, sentCall } from './sent-call.ts'
 import type { SentOp } from './sent-op.ts'
-import type { Transport } from './transport.ts'
 
 export interface Batcher {
-  /** One try of one op, in a shared request. */
-  send(op: SentOp, cancellation: Cancellation): Promise<ClientResult>
+  call(op: SentOp): BatchedCall
+}
+
+export interface BatchedCall {
+  /**
+   * One try of the op, in a shared request. Once that may have been applied, it is sent again as a
+   * whole, for all of its calls that try again.
+   */
+  send(cancellation: Cancellation): Promise<ClientResult>
+  isKept(): boolean
 }
 
 interface Call {
@@ -25,6 +33,15 @@ interface Call {
   readonly cancellation: Cancellation
   resolve(result: ClientResult): void
   reject(error: unknown): void
+  /** It was in this request, at this place, which may have been applied. */
+  stick(sent: SharedRequest, at: number): void
+}
+
+/** A request that may have been applied. */
+interface SharedRequest {
+  readonly call: SentCall
+  /** The try that is under way, or that has succeeded. */
+  trying: { readonly results: Promise<ClientResult[]>; waiting: number; cancel(): void } | undefined
 }
 
 /** Bounds of one request, far below those of a server. */
@@ -35,7 +52,7 @@ const requests_wanted = 2
 const ops_wanted = 8
 
 /** `requests_max`: shared requests under way at once. */
-export function newBatcher({ encode }: Pick<Transport, 'encode'>, requests_max: number): Batcher {
+export function newBatcher(transport: Sender, requests_max: number): Batcher {
   const waiting: Call[] = []
   let under_way = 0
   let is_scheduled = false
@@ -66,33 +83,99 @@ export function newBatcher({ encode }: Pick<Transport, 'encode'>, requests_max: 
     if (only === undefined) return
     if (live.length === 1) return sendAlone(only)
     const { cancellation, dispose } = cancelledWithAll(live)
+    const sent = sentCall(
+      transport,
+      live.map(({ op }) => op),
+    )
     try {
-      const results = await encode(live.map(({ op }) => op)).send(cancellation)
+      const results = await sent.send(cancellation)
       for (const [at, call] of live.entries()) call.resolve(results[at] as ClientResult)
     } catch (error) {
-      if (!isSingleOpFault(error)) for (const call of live) call.reject(error)
-      else await Promise.all(live.map(sendAlone))
+      if (isSingleOpFault(error)) await Promise.all(live.map(sendAlone))
+      else fail(live, sent, error)
     } finally {
       dispose()
     }
   }
 
-  async function sendAlone({ op, cancellation, resolve, reject }: Call): Promise<void> {
+  function fail(calls: readonly Call[], call: SentCall, error: unknown): void {
+    const is_unknown = !isClientFault(error) || error.outcome === 'unknown'
+    const shared: SharedRequest = { call, trying: undefined }
+    for (const [at, one] of calls.entries()) {
+      if (is_unknown) one.stick(shared, at)
+      one.reject(error)
+    }
+  }
+
+  async function sendAlone(one: Call): Promise<void> {
+    const sent = sentCall(transport, [one.op])
     try {
-      const [result] = await encode([op]).send(cancellation)
-      resolve(result as ClientResult)
+      const [result] = await sent.send(one.cancellation)
+      one.resolve(result as ClientResult)
     } catch (error) {
-      reject(error)
+      fail([one], sent, error)
     }
   }
 
   return {
-    send: (op, cancellation) =>
-      new Promise((resolve, reject) => {
-        scheduleSend()
-        waiting.push({ op, cancellation, resolve, reject })
-      }),
+    call(op) {
+      let stuck: { readonly shared: SharedRequest; readonly at: number } | undefined
+      const stick: Call['stick'] = (shared, at) => {
+        stuck = { shared, at }
+      }
+      return {
+        isKept: () => stuck?.shared.call.isKept() ?? transport.keeps([op]),
+        send: (cancellation) =>
+          stuck === undefined
+            ? new Promise((resolve, reject) => {
+                scheduleSend()
+                waiting.push({ op, cancellation, resolve, reject, stick })
+              })
+            : sendAgain(stuck.shared, stuck.at, cancellation),
+      }
+    },
   }
+}
+
+/** Sends a shared request again, or joins in where another of its calls does. */
+function sendAgain(
+  shared: SharedRequest,
+  at: number,
+  cancellation: Cancellation,
+): Promise<ClientResult> {
+  const trying = shared.trying ?? beginAgain(shared)
+  trying.waiting++
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      removeListener()
+      if (--trying.waiting === 0) trying.cancel()
+    }
+    const removeListener = cancellation.onCancel(() => {
+      leave()
+      reject(cancellation.reason())
+    })
+    trying.results.then(
+      (results) => {
+        leave()
+        resolve(results[at] as ClientResult)
+      },
+      (error) => {
+        leave()
+        reject(error)
+      },
+    )
+  })
+}
+
+function beginAgain(shared: SharedRequest): NonNullable<SharedRequest['trying']> {
+  const all = newCanceller()
+  const results = shared.call.send(all)
+  const trying = { results, waiting: 0, cancel: () => all.cancel('nobody waits') }
+  shared.trying = trying
+  results.catch(() => {
+    shared.trying = undefined
+  })
+  return trying
 }
 
 /** The ops that each of `requests` requests takes; all in one where two ops name one task. */

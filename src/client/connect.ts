@@ -27,6 +27,7 @@ import { openTransport } from './open-transport.ts'
 import { polledResult } from './polled-result.ts'
 import { isHarmless, isHarmlessCall } from './repeats.ts'
 import { withRetries } from './retry.ts'
+import { sentCall } from './sent-call.ts'
 import { type SentOp, sentOpOf } from './sent-op.ts'
 import type { TaskCalls, Transport } from './transport.ts'
 
@@ -42,7 +43,6 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const { transport, policy } = await openTransport(options, timeout_ms_given)
   const { clock, chance } = policy
   const harmless = { ...policy, is_harmless: true }
-  const harmful = { ...policy, is_harmless: false }
   const batcher = newBatcher(transport, requests_max)
   /** Calls under way, cancelled by `close`. */
   const open = new Set<LinkedCancellation>()
@@ -80,14 +80,15 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     call: CallOptions,
     within = cancellationIn(call),
     ops: readonly SentOp[] = no_ops,
+    isKept: () => boolean = () => false,
   ): Promise<T> {
-    const options = is_harmless ? harmless : harmful
+    const options = { ...policy, is_harmless, isKept }
     return until(deadlineIn(timeoutOf(call), clock, within), (deadline) =>
       withRetries(
         () => send(deadline),
         deadline,
         options,
-        () => objectionTo(ops, transport, deadline),
+        async () => (isKept() ? undefined : objectionTo(ops, transport, deadline)),
       ),
     )
   }
@@ -103,14 +104,14 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     call: CallOptions = {},
   ): Promise<ClientResult[]> {
     const ops = given.map(sentOpOf)
-    const { send } = transport.encode(ops)
-    return inTime(send, ops.every(isHarmless), call, cancellationIn(call), ops)
+    const sent = sentCall(transport, ops)
+    return inTime(sent.send, ops.every(isHarmless), call, cancellationIn(call), ops, sent.isKept)
   }
 
   async function one(given: ClientOp, call: CallOptions = {}): Promise<ClientResult> {
     const op = sentOpOf(given)
-    const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
-    return inTime(send, isHarmless(op), call, cancellationIn(call), [op])
+    const { send, isKept } = batcher.call(op)
+    return inTime(send, isHarmless(op), call, cancellationIn(call), [op], isKept)
   }
 
   async function task(
@@ -123,7 +124,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const { get } = await taskCalls()
       return inTime((cancellation) => get(op, cancellation), isHarmlessCall('task'), call, within)
     }
-    const send = (cancellation: Cancellation) => batcher.send(op, cancellation)
+    const { send } = batcher.call(op)
     const { proc, description, task } = await inTime(send, isHarmless(op), call, within)
     if (proc === 'ok') return task
     if (proc === 'not_found_task') return undefined

@@ -41,6 +41,8 @@ export function failover(
   const pausing = new Set<Canceller>()
   const missed = new Map<Transport, string>()
   let owner: Address | undefined
+  /** Where a call was sent last. */
+  let last_used: Address | undefined
   let search:
     | { readonly over: Canceller; readonly found: Promise<void>; waiting: number }
     | undefined
@@ -197,12 +199,21 @@ export function failover(
   return {
     name: addresses.map(({ name }) => name).join(', '),
     ...(addresses[0]?.tasks === undefined ? {} : { tasks: taskCalls() }),
-    encode: (ops) => ({
-      send: (cancellation) =>
-        attempt(ops.every(isHarmless), cancellation, (address, cancellation) =>
-          address.encode(ops).send(cancellation),
-        ),
+    newName: () => (addresses[0] as Address).newName(),
+    encode: (ops, name = (addresses[0] as Address).newName()) => ({
+      send: (cancellation, is_repeat = false) => {
+        const is_harmless = ops.every(isHarmless)
+        const is_safe = is_harmless || owner?.keeps(ops) === true
+        return attempt(is_safe, cancellation, async (address, cancellation) => {
+          last_used = address
+          if (is_repeat && !is_harmless && !address.keeps(ops)) {
+            throw clientFault('bad_answer', `${address.name} may apply it a second time`)
+          }
+          return address.encode(ops, name).send(cancellation, is_repeat)
+        })
+      },
     }),
+    keeps: (ops) => last_used?.keeps(ops) === true,
     stream: (source, options: StreamOptions) =>
       received(options.cancellation, (address) => address.stream(source, options)),
     isConnected: () => owner?.isConnected() === true,

@@ -11,7 +11,7 @@ import {
   type MethodDefinition,
   type ServiceError,
 } from '@grpc/grpc-js'
-import type { Clock } from '../core/clock.ts'
+import type { Chance, Clock } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'
 import type { BatchResult } from './api.ts'
@@ -20,6 +20,7 @@ import { clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
 import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
 import { type OneGrpcTarget, tlsOf } from './grpc-tls.ts'
+import type { RetryPolicy } from './retry.ts'
 import type { SentOp } from './sent-op.ts'
 import { for_owner, type OneOfSeveral, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
@@ -66,7 +67,7 @@ const health_check: Pick<
  */
 export async function grpcTransport(
   target: OneGrpcTarget,
-  clock: Clock,
+  { clock, chance }: Pick<RetryPolicy, 'clock' | 'chance'>,
   several?: OneOfSeveral,
 ): Promise<Transport> {
   const tls = await tlsOf(target)
@@ -120,14 +121,34 @@ export async function grpcTransport(
     }
   }
 
+  /** Until a server has said that it takes none. */
+  let takes_keys = true
+  const newName = (): string => uuidOf(clock.now_ms(), chance)
+
   return {
     name: target.address,
-    encode: (ops) => ({
-      send: async (cancellation) => {
-        const { results } = await unary(ApplyOps, { ops: ops.map(messageOf) }, cancellation)
-        return resultsOf(results, ops)
-      },
-    }),
+    newName,
+    encode(ops, request_key = newName()) {
+      const message = { ops: ops.map(messageOf) }
+      const is_read = ops.every(({ type }) => type === 'show')
+      const keyed = { ...message, request_key }
+      return {
+        async send(cancellation, is_repeat = false) {
+          if (takes_keys && !is_read) {
+            try {
+              return resultsOf((await unary(ApplyOps, keyed, cancellation)).results, ops)
+            } catch (error) {
+              if (!takesNoKeys(error)) throw error
+              takes_keys = false
+              // An earlier try may have reached a server that took it.
+              if (is_repeat) throw error
+            }
+          }
+          return resultsOf((await unary(ApplyOps, message, cancellation)).results, ops)
+        },
+      }
+    },
+    keeps: () => takes_keys,
     tasks: grpcTasks(unary, received),
     async *stream(source, { cancellation, timeout_ms }) {
       const call = client.makeBidiStreamRequest(
@@ -163,6 +184,22 @@ export async function grpcTransport(
     },
     close: async () => client.close(),
   }
+}
+
+/** Whether a server has refused a request for its key: an earlier one, or one without replays. */
+function takesNoKeys(error: unknown): boolean {
+  if (!isClientFault(error) || error.code !== 'format_error') return false
+  return error.message.startsWith('request_key is not served')
+}
+
+/** A UUID of version 7, which begins with its time. */
+function uuidOf(now_ms: number, chance: Chance): string {
+  const bytes = Buffer.concat([Buffer.alloc(6), chance.bytes(10)])
+  bytes.writeUIntBE(now_ms, 0, 6)
+  bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f)
+  const digits = bytes.toString('hex')
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 /** No answer, or none in time. */

@@ -87,6 +87,8 @@ export interface HttpResponse {
   readonly retry_after: string | undefined
   /** Of a node that answers reads only. */
   readonly is_standby: boolean
+  /** What the server does about a repeat; undefined where it does not say. */
+  readonly replay: string | undefined
   readonly body: string
 }
 

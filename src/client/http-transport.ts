@@ -1,6 +1,7 @@
 /**
  * The HTTP transport: posts to the signed JSON endpoint. A call is signed once; each try posts the
- * same bytes with the same signature, so that a server could recognise a repeat.
+ * same bytes with the same signature, by which a server that keeps replays recognises a repeat. The
+ * header `Conveyor-Replay` of its answers says whether it does.
  *
  * Connections are kept and bounded. A try that fails before its connection is established has
  * certainly not been applied; one that fails later may have been. A probe asks /healthz over a
@@ -9,7 +10,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { urlToHttpOptions } from 'node:url'
-import { type Clock, systemChance } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import type { BatchResult, HttpTarget } from './api.ts'
 import {
   type Cancellation,
@@ -26,6 +27,7 @@ import {
   serverBase,
   signed,
 } from './http-messages.ts'
+import type { RetryPolicy } from './retry.ts'
 import type { SentOp } from './sent-op.ts'
 import {
   for_owner,
@@ -41,7 +43,7 @@ export const sockets_max_default = 16
 /** Connects with the first call. Rejects with a TypeError for an invalid target. */
 export async function httpTransport(
   target: HttpTarget & { readonly url: string },
-  clock: Clock,
+  { clock, chance }: Pick<RetryPolicy, 'clock' | 'chance'>,
   several?: OneOfSeveral,
 ): Promise<Transport> {
   const base = serverBase(target.url)
@@ -65,24 +67,31 @@ export async function httpTransport(
   const to = { server, agent, is_tls, clock, connect_ms_max: several?.connect_ms_max }
   const probing = { ...to, agent: newAgent({ maxSockets: 1 }), method: 'GET' } as const
 
-  const encode: Transport['encode'] = (ops) => {
+  const newName = (): string => ownTimestamp(clock.now_ms(), chance)
+  let keeps_replays = false
+
+  const hear = (answer: HttpResponse): HttpResponse => {
+    if (answer.replay !== undefined) keeps_replays = answer.replay === 'answer'
+    return answer
+  }
+
+  const encode: Transport['encode'] = (ops, name = newName()) => {
     const body = requestBody(ops)
-    const { path, headers: of_signature } = signed(
-      2,
-      { user, secret, sign },
-      ownTimestamp(clock.now_ms(), systemChance),
-      body,
-    )
+    const { path, headers: of_signature } = signed(2, { user, secret, sign }, name, body)
     const headers = several === undefined ? of_signature : { ...of_signature, ...for_owner }
     return {
       send: async (cancellation) =>
-        resultsOf(await request(path, { ...to, headers, body }, cancellation), ops),
+        resultsOf(hear(await request(path, { ...to, headers, body }, cancellation)), ops),
     }
   }
 
   return {
     name: base,
+    newName,
     encode,
+    // The server cannot tell a create without a ref from another one.
+    keeps: (ops) =>
+      keeps_replays && ops.every(({ type, ref }) => type !== 'create' || ref !== undefined),
     async *stream(source, { cancellation, timeout_ms }) {
       // One request at a time, so that batches arrive in order.
       let before: Promise<unknown> = Promise.resolve()
@@ -117,7 +126,7 @@ export async function httpTransport(
     },
     isConnected: () => true,
     async probe(cancellation) {
-      const { status, is_standby } = await request('/healthz', probing, cancellation)
+      const { status, is_standby } = hear(await request('/healthz', probing, cancellation))
       if (is_standby) throw clientFault('shutting_down', 'is a standby')
       return status < 500 ? 'ready' : 'unready'
     },
@@ -179,7 +188,8 @@ function request(
         removeListener()
         const { statusCode: status = 0, headers } = response
         const is_standby = headers['conveyor-role'] === 'standby'
-        resolve({ status, retry_after: headers['retry-after'], is_standby, body })
+        const { 'conveyor-replay': replay, 'retry-after': retry_after } = headers
+        resolve({ status, retry_after, is_standby, replay: replay as string | undefined, body })
       }
       readBounded(response, onRead, onLost)
     })

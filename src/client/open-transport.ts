@@ -38,7 +38,7 @@ export async function openTransport(
 }
 
 async function openAll(options: ConnectOptions): Promise<Transport[]> {
-  const { clock = systemClock } = options
+  const { clock = systemClock, chance = systemChance } = options
   const several = (list: readonly unknown[]) =>
     list.length === 1 ? undefined : { connect_ms_max: probe_ms_max }
   if ('url' in options && 'address' in options) {
@@ -46,12 +46,16 @@ async function openAll(options: ConnectOptions): Promise<Transport[]> {
   }
   if ('url' in options) {
     const urls = listed('url', options.url, (url) => serverBase(url) ?? url)
-    return Promise.all(urls.map((url) => httpTransport({ ...options, url }, clock, several(urls))))
+    return Promise.all(
+      urls.map((url) => httpTransport({ ...options, url }, { clock, chance }, several(urls))),
+    )
   }
   const addresses = listed('address', options.address, (address) => address.toLowerCase())
   const { grpcTransport } = await import('./grpc-transport.ts')
   return Promise.all(
-    addresses.map((address) => grpcTransport({ ...options, address }, clock, several(addresses))),
+    addresses.map((address) =>
+      grpcTransport({ ...options, address }, { clock, chance }, several(addresses)),
+    ),
   )
 }
 

@@ -35,6 +35,8 @@ export interface RetryPolicy {
 export interface RetryOptions extends RetryPolicy {
   /** Every op of the call may be applied twice. */
   readonly is_harmless: boolean
+  /** Whether the server knows a repeat of the call, and answers it as the first. */
+  readonly isKept?: () => boolean
 }
 
 /** Asked before what may have been applied is sent again: why it must not be, if so. */
@@ -47,7 +49,7 @@ export async function withRetries<T>(
   options: RetryOptions,
   objection?: Objection,
 ): Promise<T> {
-  const { clock, retries_max, is_harmless, ready, pause = realPause } = options
+  const { clock, retries_max, is_harmless, isKept, ready, pause = realPause } = options
   const { patience_ms = Number.POSITIVE_INFINITY } = options
   let unknown: ClientFault | undefined
   let failing_since_ms: number | undefined
@@ -80,7 +82,7 @@ export async function withRetries<T>(
         deadline.at_ms < Number.POSITIVE_INFINITY ? deadline.at_ms : failing_since_ms + patience_ms
       const is_last = tries === retries_max || now_ms + wait_ms >= gives_up_ms
       const ends = reason !== undefined || must_not !== undefined || is_last
-      if (ends || !mayRepeat(error, is_harmless)) {
+      if (ends || !mayRepeat(error, is_harmless || isKept?.() === true)) {
         if (unknown === undefined || error.outcome === 'unknown') throw error
         throw asUnknown(error, 'an earlier try may have been applied')
       }

@@ -13,7 +13,8 @@ import type { SentOp } from './sent-op.ts'
 
 /** An encoded call; each `send` is one try with the same bytes. */
 export interface EncodedCall {
-  send(cancellation: Cancellation): Promise<ClientResult[]>
+  /** `is_repeat`: an earlier try may have been applied. */
+  send(cancellation: Cancellation, is_repeat?: boolean): Promise<ClientResult[]>
 }
 
 export interface StreamOptions {
@@ -45,7 +46,12 @@ export interface Transport {
   readonly name: string
   /** Undefined where the servers of this transport have none. */
   readonly tasks?: TaskCalls
-  encode(ops: readonly SentOp[]): EncodedCall
+  /** A name for a request, by which its repeat is known: a timestamp, or a request key. */
+  newName(): string
+  /** `name`: default a new one. */
+  encode(ops: readonly SentOp[], name?: string): EncodedCall
+  /** Whether its server is known to answer these ops, sent again under their name, as before. */
+  keeps(ops: readonly SentOp[]): boolean
   stream(
     batches: AsyncIterable<readonly SentOp[]>,
     options: StreamOptions,

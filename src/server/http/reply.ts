@@ -30,6 +30,8 @@ export function reply(
   const bytes = Buffer.byteLength(body)
   reservation?.set(bytes)
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
+  // A caller whose connection breaks may need to know whether to send a request again.
+  headers.push('Conveyor-Replay', context.engine.replays.mode)
   if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
   // While draining, the response to the last open request closes the connection.
   const is_last = context.draining && connection.open_requests === 1
