@@ -1,7 +1,7 @@
 /**
  * The two tables that decide what is sent again: the calls, and the faults after which another try
  * may succeed. A call that was certainly not applied is always sent again after such a fault; one
- * whose outcome is unknown only if a repeat cannot harm.
+ * whose outcome is unknown only if a repeat cannot harm, or if the server knows it (sent-call).
  *
  * The README beside this file shows both tables, and a test compares them.
  */
@@ -9,7 +9,7 @@ import type { ClientFault, ClientFaultCode } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
 
 /**
- * Whether doing it twice has the effect of once. A create with a ref answers the first task as long
+ * Whether doing it twice has the effect of once, at a server without replays. A create with a ref answers the first task as long
  * as that lives (wire 1.2); without one it makes another task. A modify releases the wait, so its
  * repeat is refused or releases the next wait, also with `is_sync` or `node_id`. A cancel or retry
  * would answer for what the first has done.
