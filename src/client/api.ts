@@ -114,8 +114,8 @@ export interface Client {
    * Where its answer is lost it is sent again, and applied once, if the server keeps replays; over
    * HTTP only with a ref. At another server it is sent again with a ref alone, which answers the
    * first task as long as that lives. The ref is looked up before: where its task has ended, the
-   * call rejects, and its outcome is unknown. A task that ends and is not kept is made a second time
-   * then: with `retries_max` 0 nothing is sent again.
+   * call rejects, and its outcome is unknown. A task that ends and is not kept is made a second
+   * time then: with `retries_max` 0 nothing is sent again.
    */
   create(op: CreateInput & Named, options?: CallOptions): Promise<ClientResult>
   modify(op: ModifyInput & Named, options?: CallOptions): Promise<ClientResult>

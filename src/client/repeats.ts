@@ -9,10 +9,10 @@ import type { ClientFault, ClientFaultCode } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
 
 /**
- * Whether doing it twice has the effect of once, at a server without replays. A create with a ref answers the first task as long
- * as that lives (wire 1.2); without one it makes another task. A modify releases the wait, so its
- * repeat is refused or releases the next wait, also with `is_sync` or `node_id`. A cancel or retry
- * would answer for what the first has done.
+ * Whether doing it twice has the effect of once, at a server without replays. A create with a ref
+ * answers the first task as long as that lives (wire 1.2); without one it makes another task. A
+ * modify releases the wait, so its repeat is refused or releases the next wait, also with `is_sync`
+ * or `node_id`. A cancel or retry would answer for what the first has done.
  */
 export const repeats = {
   show: 'always',

@@ -1,7 +1,7 @@
 /**
  * A call as it is sent, try after try. Once a try may have been applied, the same bytes are sent
- * again, under the same name: by that a server that keeps replays knows the repeat. Before that each
- * try has a name of its own, so that a call that waits for long is not signed for a time long past.
+ * again, under the same name: by that a server that keeps replays knows the repeat. Before that
+ * each try has a name of its own, so a call that waits for long is not signed for a time long past.
  */
 import type { ClientResult } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
