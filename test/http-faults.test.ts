@@ -22,6 +22,8 @@ interface Row {
   readonly options?: HttpOptions
   readonly over?: Partial<ServedEngine>
   readonly bodiless?: true
+  /** Of the path's own form, so that there is none with headers. */
+  readonly is_of_path?: true
   /** The calls of `onBug`. */
   readonly bugs?: number
   send(server: TestHttp): string | Uint8Array
@@ -72,6 +74,7 @@ const rows: Row[] = [
   },
   {
     says: 'milliseconds, by GET, while the engine closes',
+    is_of_path: true,
     code: 'bad_request',
     description: 'timestamp: Unix seconds; this looks like milliseconds: "1370442000000"',
     over: health('shutting_down'),
@@ -80,6 +83,7 @@ const rows: Row[] = [
   },
   {
     says: 'a name for a user, before its body',
+    is_of_path: true,
     code: 'bad_request',
     closes: true,
     description: 'user: the number of a user, such as 13000; this looks like a name: "joe"',
@@ -320,15 +324,29 @@ const rows: Row[] = [
   },
 ]
 
+/** The server whose requests are signed so where nothing else is said. */
+function signing(server: TestHttp, sign: 'path' | 'hmac'): TestHttp {
+  return {
+    ...server,
+    path: (body, how) => server.path(body, { sign, ...how }),
+    post: (body, how) => server.post(body, { sign, ...how }),
+  }
+}
+
 describe('whole-request faults', () => {
-  for (const row of rows) {
-    test(`${row.code}: ${row.says}`, async () => {
+  const forms = rows.flatMap((row) =>
+    (['path', 'hmac'] as const)
+      .filter((sign) => sign === 'path' || row.is_of_path !== true)
+      .map((sign) => ({ row, sign })),
+  )
+  for (const { row, sign } of forms) {
+    test(`${row.code}: ${row.says}, by ${sign}`, async () => {
       const bugs: unknown[] = []
       const options: HttpOptions = { ...row.options, onBug: (bug) => bugs.push(bug) }
       const server = await openHttp(options, row.over)
       try {
         const [answer, events] = await withEvents(() =>
-          exchange(server.port, row.send(server), row.bodiless),
+          exchange(server.port, row.send(signing(server, sign)), row.bodiless),
         )
         check(row, answer)
         assert.equal(bugs.length, row.bugs ?? 0)

@@ -33,8 +33,11 @@ describe('hostile HTTP', () => {
     assert.deepEqual(bugs, [])
   })
 
-  const post = (lines: string, rest = ''): string =>
-    `POST ${server.path(body)} HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
+  let sign: 'path' | 'hmac' = 'path'
+  const post = (lines: string, rest = ''): string => {
+    const signed = sign === 'path' ? '' : `${server.signLines(body).join('\r\n')}\r\n`
+    return `POST ${server.path(body, { sign })} HTTP/1.1\r\nHost: x\r\n${signed}${lines}\r\n\r\n${rest}`
+  }
   const unsigned = (lines: string, rest = ''): string =>
     `POST /api/1/json HTTP/1.1\r\nHost: x\r\n${lines}\r\n\r\n${rest}`
   const length = `Content-Length: ${body.length}`
@@ -127,8 +130,14 @@ describe('hostile HTTP', () => {
       'request_timeout',
     ],
   ]
-  for (const [says, bytes, code] of refused) {
-    test(`${says}: ${code}`, async () => {
+  const forms = refused.flatMap(([says, bytes, code]) =>
+    (/\bpost\(/.test(String(bytes)) ? (['path', 'hmac'] as const) : (['path'] as const)).map(
+      (form) => ({ says, bytes, code, form }),
+    ),
+  )
+  for (const { says, bytes, code, form } of forms) {
+    test(`${says}, by ${form}: ${code}`, async () => {
+      sign = form
       const client = await connectRaw(server.port)
       // As clients that read only after writing everything.
       client.socket.pause()
@@ -143,6 +152,7 @@ describe('hostile HTTP', () => {
   }
 
   test('a length too short: one refusal, then the rest is no HTTP', async () => {
+    sign = 'path'
     const client = await connectRaw(server.port)
     client.send(post(`Content-Length: ${body.length - 1}`, body))
     assert.equal(codeOf(await client.answer()), 'bad_signature')
