@@ -95,10 +95,10 @@ export async function codeBed(
         handlers,
         executors: {
           ...executors,
-          async code(order) {
+          async code(order, job) {
             await pause(order.src, order.doc.text)
             if (closed) return closed_outcome
-            return shared === undefined ? executors.code(order) : (await shared).run(order)
+            return shared === undefined ? executors.code(order, job) : (await shared).run(order)
           },
           async close() {
             closed = true

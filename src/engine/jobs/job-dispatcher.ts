@@ -42,7 +42,7 @@ import { applyOutcome, listAgain } from './job-transactions.ts'
 
 /** The executors of jobs. None of them rejects. */
 export interface Executors {
-  code(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
+  code(order: Extract<JobOrder, { job: 'code' }>, job: Job): Promise<JobOutcome>
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   retryOf(order: JobOrder): JobRetry
@@ -248,7 +248,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
   }
 
   function execute(order: JobOrder, job: Job, span: Span | undefined): Promise<JobOutcome> {
-    if (order.job === 'code') return executors.code(order)
+    if (order.job === 'code') return executors.code(order, job)
     if (order.job === 'call') return executors.call(order, job)
     if (traces === undefined) return executors.handler(order, job)
     return traces.under(span, () => executors.handler(order, job))

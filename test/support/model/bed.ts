@@ -34,8 +34,7 @@ import type { ModelLimits } from './world.ts'
 /** A job under way. */
 export interface Held {
   readonly order: JobOrder
-  /** Undefined for code, which is not told of its task. */
-  readonly job: EngineJob | undefined
+  readonly job: EngineJob
   answer(outcome: JobOutcome): void
 }
 
@@ -191,7 +190,7 @@ export async function modelBed(
 
   function holdingExecutors(): Executors {
     const own: Held[] = []
-    const hold = (order: JobOrder, job?: EngineJob): Promise<JobOutcome> =>
+    const hold = (order: JobOrder, job: EngineJob): Promise<JobOutcome> =>
       new Promise((resolve) => {
         const one: Held = {
           order,
@@ -205,7 +204,7 @@ export async function modelBed(
         held.push(one)
       })
     return {
-      code: (order) => hold(order),
+      code: hold,
       call: hold,
       handler: hold,
       retryOf(order) {

@@ -390,22 +390,17 @@ function orderData({ order }: Held): Data {
   return data
 }
 
-function taskIdOf({ order, job }: Held): string {
-  if (job !== undefined) return job.task.obj_id
-  const { __root: root } = JSON.parse(order.doc.text) as { __root: { task_id: string } }
-  return root.task_id
-}
-
 /** Each job is begun, not too early, with the data and the key of its visit. */
 function noteJobs(run: Run): void {
   const { bed, world, jobs } = run
   const begun = new Set<string>()
   for (const one of bed.held) {
-    const obj_id = taskIdOf(one)
+    const { obj_id } = one.job.task
     begun.add(obj_id)
     if (jobs.has(one)) continue
     const job = world.tasks.get(obj_id)?.job
-    if (job === undefined || (one.job !== undefined && one.job.key !== job.key)) continue
+    // The job of an earlier visit may be under way still; its outcome is not taken.
+    if (one.job.key !== job?.key) continue
     assert.ok(world.now_ms >= job.begins_ms - 400 * job.attempts, 'a job has begun too early')
     const given = orderData(one)
     assert.ok(
@@ -429,7 +424,12 @@ async function answer(run: Run): Promise<void> {
   const held = random.pick(bed.held)
   const outcome = await randomOutcome(run, held)
   const job = jobs.get(held)
-  tell(run, 'answer', [taskIdOf(held), held.order.job, outcome, job === undefined ? 'late' : ''])
+  tell(run, 'answer', [
+    held.job.task.obj_id,
+    held.order.job,
+    outcome,
+    job === undefined ? 'late' : '',
+  ])
   held.answer(outcome as never)
   if (job !== undefined) finish(run, { job, order: orderData(held), outcome })
   world.meet(`answer ${outcome.outcome}`)
