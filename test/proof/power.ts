@@ -194,12 +194,16 @@ function unsynced(says: string, without: RegExp, share: number, quick = 0): Expe
 }
 
 /** Runs on the images of a worse program. */
-function worse(says: string, edit: Edit, end: 'SIGKILL' | 'SIGTERM', share = 0): Experiment {
+function worse(
+  says: string,
+  edit: Edit,
+  end: 'SIGKILL' | 'SIGTERM',
+  { form = forms[0] as Form, share = 0 } = {},
+): Experiment {
   return {
     ...{ says, quick: 0, long: 1_000 },
     run: ({ n, seed }) =>
       withJudge(async (script) => {
-        const [form] = forms as [Form]
         const edits = [...form.edits, edit]
         const trace = await traceServer({ ...form, edits, lives: [[end, form.answers]] })
         return judgeControl(trace, { script, seed, images: n }, share)
@@ -207,16 +211,23 @@ function worse(says: string, edit: Edit, end: 'SIGKILL' | 'SIGTERM', share = 0):
   }
 }
 
-/** No failures where they are not more than this share of the images. */
+/**
+ * Of cuts at which there is something to lose. No failures where no larger share of the images that
+ * lack something fails.
+ */
 async function judgeControl(
   trace: ServerTrace,
   options: { readonly script: string; readonly seed: number; readonly images: number },
   share: number,
 ): Promise<Outcome> {
   const most = share === 0 ? failures_max : options.images
-  const judged = await judgeTrace(trace, { ...options, failures_max: most })
+  const judged = await judgeTrace(trace, {
+    ...options,
+    failures_max: most,
+    since: trace.ready_at,
+  })
   const outcome = outcomeOf(judged, options.seed)
-  return judged.failures.length > share * judged.images ? outcome : { ...outcome, failures: [] }
+  return judged.failures.length > share * judged.at_risk ? outcome : { ...outcome, failures: [] }
 }
 
 export const proof: Proof = {
@@ -229,7 +240,7 @@ export const proof: Proof = {
   run,
   controls: [
     unsynced(
-      "the commit log's syncs taken out, where more than half must fail",
+      "the commit log's syncs taken out, where more than half of what lacks something must fail",
       /-log-/,
       1 / 2,
       40,
@@ -237,14 +248,14 @@ export const proof: Proof = {
     unsynced("LMDB's syncs taken out, in checkpoints too", /^db$/, 0),
     unsynced('the syncs of the folder taken out', /^folder$/, 0),
     worse(
-      'a program without the sync of the commit log, where more than half must fail',
+      'a program without the sync of the commit log, where more than half of what lacks something must fail',
       {
         file: 'store/commit-log/segment-file.ts',
         from: 'constants.O_DSYNC :',
         to: 'constants.O_NOATIME :',
       },
       'SIGKILL',
-      1 / 2,
+      { share: 1 / 2 },
     ),
     worse(
       'a program that removes the commit log before the manifest says so',
@@ -264,6 +275,8 @@ export const proof: Proof = {
         to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
       },
       'SIGKILL',
+      // Its checkpoints have more than one slice.
+      { form: forms[1] as Form },
     ),
   ],
 }

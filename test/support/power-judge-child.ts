@@ -3,8 +3,8 @@
  * Says before each image which one it is, for LMDB may kill the process, and in the end what it has
  * found.
  */
-import { readFileSync, writeSync } from 'node:fs'
-import { deserialize } from 'node:v8'
+import { readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { deserialize, serialize } from 'node:v8'
 import { fatesOf, newChance, newDisk } from './power-disk.ts'
 import { newPowerJudge } from './power-judge.ts'
 import type { PowerWork } from './power-work.ts'
@@ -37,4 +37,6 @@ for (let at = Math.floor((counts.length * share) / shares); at < end; at++) {
     if (++failures >= failures_max) break
   }
 }
-say('done', { images: [...judge.images], states: judge.states.size })
+// More than a pipe may take at once.
+writeFileSync(`${folder}/done`, serialize({ images: [...judge.images], states: judge.states.size }))
+say('done', {})

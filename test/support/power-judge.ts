@@ -117,7 +117,9 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
   return {
     async judge(image, line) {
       const digests = first_look.take(image)
-      const digest = JSON.stringify([...digests])
+      const digest = createHash('sha1')
+        .update(JSON.stringify([...digests]))
+        .digest('base64')
       let found = images.get(digest)
       if (found === undefined) {
         found = await find(image, digests).catch((error: Error) => ({

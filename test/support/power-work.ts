@@ -4,11 +4,11 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { serialize } from 'node:v8'
+import { deserialize, serialize } from 'node:v8'
 import { type Cut, newDisk } from './power-disk.ts'
 import type { ServerTrace } from './power-server.ts'
 import { quickFolder } from './store-folder.ts'
@@ -56,14 +56,21 @@ export interface JudgeOptions {
   readonly seed: number
   readonly images: number
   readonly failures_max: number
+  /** Only cuts from this line on. */
+  readonly since?: number
 }
 
 /** Two processes take longer to start than to judge few images. */
 const [shares_max, images_of_share] = [2, 500]
 
 export async function judgeTrace(trace: ServerTrace, options: JudgeOptions): Promise<JudgedTrace> {
-  const { script, seed, images, failures_max } = options
-  const counts = imagesOfCuts(newDisk(trace.events).cuts, images)
+  const { script, seed, images, failures_max, since = 0 } = options
+  const { cuts } = newDisk(trace.events)
+  const first = Math.max(
+    0,
+    cuts.findIndex(({ line }) => line >= since),
+  )
+  const counts = [...new Array<number>(first).fill(0), ...imagesOfCuts(cuts.slice(first), images)]
   const shares = Math.min(shares_max, Math.ceil(images / images_of_share))
   const judged = await Promise.all(
     Array.from({ length: shares }, (_, share) =>
@@ -129,7 +136,7 @@ async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace>
         const told = JSON.parse(json) as Place & {
           readonly says: string
           readonly whole: boolean
-        } & Done
+        }
         if (word === 'begin') {
           last = told
           images++
@@ -137,8 +144,9 @@ async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace>
         } else if (word === 'failed') fail(told, told.says)
         else {
           is_done = true
-          states += told.states
-          for (const digest of told.images) distinct.add(digest)
+          const done = deserialize(readFileSync(join(folder, 'done'))) as Done
+          states += done.states
+          for (const digest of done.images) distinct.add(digest)
         }
       }
       const [code, signal] = (await ended) as [number | null, string | null]
