@@ -18,6 +18,12 @@ const names = Object.values(scripts).flatMap((command) => {
   return name === undefined ? [] : [name]
 })
 
+test('the page of the proofs has a row for each', () => {
+  const page = readFileSync(join(top, 'test/proof/README.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map((match) => match[1] as string)
+  assert.deepEqual(rows.toSorted(), names.toSorted())
+})
+
 for (const name of names) {
   const { proof } = (await import(codePath(`test/proof/${name}`))) as { readonly proof: Proof }
   test(`${name}: ${proof.says}`, { skip: proof.missing?.() ?? false }, async () => {
