@@ -26,7 +26,15 @@ const files_at_once = 3
 const test_ms_max = 300_000
 /** These take longest and start first, so that no core waits for one of them at the end. */
 const longest = [
-  ...['proofs', 'vectors', 'commit-log-recover', 'store-commit-log', 'package'],
+  ...[
+    'proofs-crashes',
+    'proofs-callers',
+    'proofs-time',
+    'vectors',
+    'commit-log-recover',
+    'store-commit-log',
+    'package',
+  ],
   ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'readme'],
   ...['commit-log-faults', 'restart', 'restore', 'line-sink'],
 ]
@@ -36,7 +44,14 @@ const same_on_each_node: readonly string[] = [
   ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop'],
   ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
   ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
-  ...['client-failover', 'proofs', 'dependencies'],
+  ...[
+    'client-failover',
+    'proofs',
+    'proofs-crashes',
+    'proofs-callers',
+    'proofs-time',
+    'dependencies',
+  ],
 ]
 
 const top = fileURLToPath(new URL('..', import.meta.url))

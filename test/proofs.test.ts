@@ -1,38 +1,31 @@
 /**
- * Each proof of package.json in its quick form, controls included, from a new seed in each run.
- * `npm run proof:NAME` has the long one; test/proof/README.md says what each tries.
+ * The proofs of package.json: each has a row in their page and a test of its quick form, and the
+ * frame of them all.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { systemChance } from '../src/core/clock.ts'
-import { judge, type Proof, tryEach } from './proof/proof.ts'
-import { codePath, top } from './support/package-folder.ts'
+import { judge, tryEach } from './proof/proof.ts'
+import { top } from './support/package-folder.ts'
+import { proof_groups } from './support/quick-proofs.ts'
 
 const { scripts } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>
 }
-const names = Object.values(scripts).flatMap((command) => {
-  const [, name] = /test\/proof\/main\.ts (\w+)$/.exec(command) ?? []
-  return name === undefined ? [] : [name]
-})
+const names = Object.values(scripts)
+  .flatMap((command) => /test\/proof\/main\.ts (\w+)$/.exec(command)?.[1] ?? [])
+  .toSorted()
 
 test('the page of the proofs has a row for each', () => {
   const page = readFileSync(join(top, 'test/proof/README.md'), 'utf8')
   const rows = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map((match) => match[1] as string)
-  assert.deepEqual(rows.toSorted(), names.toSorted())
+  assert.deepEqual(rows.toSorted(), names)
 })
 
-for (const name of names) {
-  const { proof } = (await import(codePath(`test/proof/${name}`))) as { readonly proof: Proof }
-  test(`${name}: ${proof.says}`, { skip: proof.missing?.() ?? false }, async () => {
-    const lines: string[] = []
-    const seed = Math.floor(systemChance.fraction() * 1_000_000_000)
-    const is_held = await judge(proof, 'quick', { seed }, (line) => lines.push(line))
-    assert.ok(is_held, lines.join('\n'))
-  })
-}
+test('the quick form of each is in one test file', () => {
+  assert.deepEqual(Object.values(proof_groups).flat().toSorted(), names)
+})
 
 describe('the frame', () => {
   /** [what the claim finds, what its control finds, whether the proof holds] */
