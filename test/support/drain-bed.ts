@@ -146,6 +146,8 @@ async function serveAndEnd({ child, file, server, lanes, large, life, fraction }
   const others = lanes.filter(({ kind }) => kind !== 'embedded')
   const lane_ends = Promise.allSettled(others.map((lane) => sendLane(lane, all, onAnswer)))
   const waits = openWaits(all, large[0] as string)
+  // Behind them on their connection: once it is answered, they have arrived.
+  await all.single.call('GetTask', { conv_id: plain, ref: large[0] as string })
   await loaded
   const raw = startRawCallers({ target, name: String(life), large, fraction, never })
   await sleep(2 + fraction() * 40)
