@@ -45,10 +45,10 @@ let end = 0
 export function encodeReplay(
   ops: readonly (Op | OpResult)[],
   results: readonly OpResult[],
-  digest: Buffer | undefined,
+  digest: string | undefined,
 ): Buffer {
   end = checksum_bytes
-  if (digest !== undefined) end += digest.copy(bytes, end)
+  if (digest !== undefined) end += bytes.write(digest, end, 'hex')
   let before = ''
   for (let at = 0; at < ops.length; at++) {
     const op = ops[at] as Op | OpResult
@@ -127,8 +127,8 @@ function reserve(more_bytes: number): void {
 }
 
 export interface DecodedReplay {
-  /** Of the ops; empty for a signed request. */
-  readonly digest: Buffer
+  /** Of the ops, in hex; empty for a signed request. */
+  readonly digest: string
   results(ops: readonly (Op | OpResult)[]): KeptResults
 }
 
@@ -137,7 +137,7 @@ export function decodeReplay(record: Buffer, has_digest: boolean): DecodedReplay
   if (!isReadableReplay(record)) return 'damaged'
   const results_at = checksum_bytes + (has_digest ? digest_bytes : 0)
   return {
-    digest: record.subarray(checksum_bytes, results_at),
+    digest: record.toString('hex', checksum_bytes, results_at),
     results(ops) {
       const from: ReadCursor = { record, at: results_at, before: '' }
       return ops.map((op) => readResult(from, op))
@@ -211,8 +211,8 @@ function readText(from: ReadCursor): string {
   return record.toString('utf8', at, from.at)
 }
 
-/** Of what ops ask for, their data by its text. */
-export function digestOfOps(ops: readonly (Op | OpResult)[]): Buffer {
+/** Of what ops ask for, their data by its text. In hex, which costs less than bytes do. */
+export function digestOfOps(ops: readonly (Op | OpResult)[]): string {
   const texts: string[] = []
   for (const op of ops) {
     if (!isOp(op)) texts.push(JSON.stringify(op))
@@ -225,5 +225,5 @@ export function digestOfOps(ops: readonly (Op | OpResult)[]): Buffer {
       texts.push(JSON.stringify([...members, text.length]), text)
     }
   }
-  return hash('sha256', texts.join('\n'), 'buffer').subarray(0, digest_bytes)
+  return hash('sha256', texts.join('\n'), 'hex').slice(0, 2 * digest_bytes)
 }

@@ -119,7 +119,7 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
     caller: Caller,
     apply: ApplyOps,
   ): Outcome {
-    if (digest !== undefined && !digest.equals(record.digest)) return fault('request_key_reused')
+    if (digest !== undefined && digest !== record.digest) return fault('request_key_reused')
     if (mode === 'reject') return fault('repeated_request')
     const results = record.results(ops).map((result, at) => {
       const op = ops[at] as Op | OpResult

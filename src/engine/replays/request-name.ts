@@ -19,7 +19,7 @@ export interface RequestName {
   /** Bytes, one character each. */
   readonly id: string
   /** Of the ops, where the id says nothing of them. */
-  readonly digest: Buffer | undefined
+  readonly digest: string | undefined
 }
 
 export const request_key_chars_max = 255
