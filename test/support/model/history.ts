@@ -152,7 +152,7 @@ async function step(run: Run): Promise<void> {
     [4, () => act(run, 'cancel', conv())],
     [6, () => act(run, 'retry', conv())],
     [4, () => act(run, 'move', conv())],
-    [6, () => pause(run, conv(), random.oneIn(3))],
+    [6, () => pause(run, random.oneIn(2) ? conv() : calling(run), random.oneIn(3))],
     [1, () => remove(run, conv())],
     [4, () => share(run, conv())],
     [6, () => deployLater(run, conv())],
@@ -262,9 +262,10 @@ function randomTarget({ random, world }: Run, conv: string): { at: string; targe
 
 async function act(run: Run, what: 'cancel' | 'retry' | 'move', given: string): Promise<void> {
   const { random, bed, world } = run
-  const failed = [...world.tasks.values()].filter(({ status }) => status === 'failed')
-  const is_failed = what === 'retry' && failed.length > 0 && !random.oneIn(4)
-  const one = is_failed ? random.pick(failed) : undefined
+  // Few tasks have failed, and few rest between two transactions.
+  const wanted_status = { cancel: 'processing', retry: 'failed', move: undefined }[what]
+  const rare = [...world.tasks.values()].filter(({ status }) => status === wanted_status)
+  const one = rare.length > 0 && !random.oneIn(4) ? random.pick(rare) : undefined
   const { at, target } =
     one === undefined ? randomTarget(run, given) : { at: one.conv, target: { obj_id: one.obj_id } }
   const node = what === 'move' || random.oneIn(3) ? random.pick([...node_ids, 'gone']) : undefined
@@ -288,6 +289,12 @@ async function act(run: Run, what: 'cancel' | 'retry' | 'move', given: string): 
         : ops.move(world, at, target, node as string)
   world.meet(`${what} ${wanted.code}`)
   compareResult(wire, result as OpResult, wanted)
+}
+
+/** The process of a task that waits for a reply, which may come while the process is paused. */
+function calling({ random, world }: Run): string {
+  const callers = [...world.tasks.values()].filter(({ wait }) => wait === 'reply')
+  return callers.length > 0 ? random.pick(callers).conv : random.pick(convs)
 }
 
 async function pause(run: Run, conv: string, is_paused: boolean): Promise<void> {
