@@ -15,7 +15,7 @@ import { openEngine } from '../../src/open.ts'
 import type { Answer, Asked } from '../support/backup-child.ts'
 import { wrongIn } from '../support/backup-work.ts'
 import { run } from '../support/cli-run.ts'
-import { fractionsOf } from '../support/seeded.ts'
+import { fractionsOf } from '../support/fractions.ts'
 import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
 import { type Given, type Outcome, type Proof, type Tried, tryEach } from './proof.ts'
 

@@ -5,7 +5,7 @@
  */
 import { openEngine } from '../../src/open.ts'
 import { backup_processes, countersOf, requestOf } from './backup-work.ts'
-import { fractionsOf } from './seeded.ts'
+import { fractionsOf } from './fractions.ts'
 
 export interface Asked {
   readonly what: 'start' | 'state' | 'backup' | 'rekey' | 'pause' | 'resume' | 'stop'

@@ -10,3 +10,11 @@ export function fractionsOf(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }
+
+/** The same values in an order of chance. */
+export function shuffled<T>(values: readonly T[], fraction: () => number): T[] {
+  return values
+    .map((value) => ({ value, at: fraction() }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ value }) => value)
+}
