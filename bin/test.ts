@@ -24,20 +24,6 @@ import { isInSuite, quick_names, startSuite } from '../test/support/postgres-sui
 const files_at_once = 3
 /** Of a whole file, also on a machine that is busy. */
 const test_ms_max = 300_000
-/** These take longest and start first, so that no core waits for one of them at the end. */
-const longest = [
-  ...[
-    'proofs-crashes',
-    'proofs-callers',
-    'proofs-time',
-    'vectors',
-    'commit-log-recover',
-    'store-commit-log',
-    'package',
-  ],
-  ...['shop', 'small-disk', 'serve-disk', 'http-hostile', 'readme'],
-  ...['commit-log-faults', 'restart', 'restore', 'line-sink'],
-]
 /** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
 const same_on_each_node: readonly string[] = [
   ...['layers', 'vocabulary', 'public-service', 'readme', 'package', 'bundle', 'deploy-metrics'],
@@ -72,7 +58,6 @@ const given = all.filter((name) => {
   return !is_over_postgres || isInSuite(build, name)
 })
 const chosen = names.length === 0 ? given : all.filter((name) => names.includes(name))
-const files = chosen.toSorted((one, other) => rank(one) - rank(other))
 // This reporter tells the failed tests once more at the end.
 const flags = [
   '--test',
@@ -80,7 +65,7 @@ const flags = [
   `--test-concurrency=${is_slow === undefined ? files_at_once : 1}`,
 ]
 if (is_slow === undefined) flags.push(`--test-timeout=${test_ms_max}`)
-const paths = files.map((name) => `build/test/${name}.test.js`)
+const paths = chosen.map((name) => `build/test/${name}.test.js`)
 const run = newRun()
 const postgres = await overPostgres()
 const lines_folder = join(run.folder, 'lines')
@@ -102,10 +87,6 @@ function areLinesRight(folder: string): boolean {
   console.log(`${lines.length} events of the run searched`)
   for (const sentence of wrong.slice(0, 20)) console.error(`the log tells ${sentence}`)
   return wrong.length === 0
-}
-
-function rank(name: string): number {
-  return longest.includes(name) ? longest.indexOf(name) : longest.length
 }
 
 /** Of the whole run, or of the part of it that runs once more over PostgreSQL where it is there. */

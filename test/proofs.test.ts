@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { judge, tryEach } from './proof/proof.ts'
+import { type Experiment, judge, tryEach } from './proof/proof.ts'
 import { top } from './support/package-folder.ts'
 import { proof_groups } from './support/quick-proofs.ts'
 
@@ -49,6 +49,28 @@ describe('the frame', () => {
       assert.equal(await judge(proof, 'quick', { seed: 7 }, () => {}), expected)
     })
   }
+  test('the quick form tries the control that its seed chooses, the long form each', async () => {
+    const tried: string[] = []
+    const finds = (says: string): Experiment => ({
+      ...{ says, quick: 1, long: 1 },
+      async run() {
+        tried.push(says)
+        return { tried: 1, faults: 0, failures: says === 'claim' ? [] : [{ seed: 7, says }] }
+      },
+    })
+    const controls = [finds('one'), finds('two')]
+    const proof = { name: 'x', unit: 'tries', ...finds('claim'), controls }
+    const rows = [
+      ['quick', 7, ['claim', 'two']],
+      ['quick', 8, ['claim', 'one']],
+      ['long', 7, ['claim', 'one', 'two']],
+    ] as const
+    for (const [form, seed, expected] of rows) {
+      tried.length = 0
+      assert.equal(await judge(proof, form, { seed }, () => {}), true)
+      assert.deepEqual(tried, expected)
+    }
+  })
   test('a try that throws is a failure with the seed that repeats it', async () => {
     const { failures } = await tryEach(
       { n: 3, seed: 7, failures_max: 3, tell: () => {} },

@@ -103,6 +103,14 @@ export const proof: Proof = {
         from: 'return done.then(() => result)',
         to: 'return Promise.resolve(result)',
       },
+      // Long enough behind the answers that a kill falls between.
+      {
+        file: 'store/group-commit.ts',
+        from: 'tree.commit(group.changes).then(',
+        to:
+          'new Promise((later) => setTimeout(later, 30))' +
+          '.then(() => tree.commit(group.changes)).then(',
+      },
     ]),
     control('a program that makes a transaction of each op', [
       {
