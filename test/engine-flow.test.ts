@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseOp } from '../src/codec/op.ts'
 import { fault } from '../src/core/faults.ts'
-import type { OpResult } from '../src/core/model.ts'
+import type { ModifyOp, OpResult } from '../src/core/model.ts'
 import type { Engine, EngineOptions } from '../src/engine/api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine, rawJson } from '../src/index.ts'
@@ -196,7 +196,10 @@ describe('a disk that is nearly full', () => {
     const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 900 } })
     await engine.putProcess(waiting('p'))
     assert.equal(engine.health(), 'ok')
-    const [created] = await engine.apply([{ ...op, ref: 'r' }])
+    const [created] = await engine.apply([
+      { ...op, ref: 'r' },
+      { ...op, ref: 's' },
+    ])
     // What waits for the disk counts too.
     await assert.rejects(engine.apply([{ ...op, data: { a: 'x'.repeat(40) } }]), {
       code: 'no_space',
@@ -208,7 +211,12 @@ describe('a disk that is nearly full', () => {
     assert.equal((await engine.apply([show]))[0]?.proc, 'ok')
     await assert.rejects(engine.apply([show, op]), { code: 'no_space' })
     assert.equal((await engine.task({ conv_id: 'p', ref: 'r' }))?.obj_id, created?.obj_id)
-    assert.equal((await engine.tasks.cancel({ conv_id: 'p', ref: 'r' })).proc, 'ok')
+    // A caller of a server may end a task, and not run one again.
+    const { cancelTask, retryTask } = servedEngine(engine)
+    const named = parseOp({ ...op, type: 'modify', ref: 'r' }, engine.limits) as ModifyOp
+    await assert.rejects(retryTask(named, {}), { code: 'no_space' })
+    assert.equal((await cancelTask(named, {})).proc, 'ok')
+    assert.equal((await engine.tasks.cancel({ conv_id: 'p', ref: 's' })).proc, 'ok')
     for (room of [1_000, undefined]) {
       assert.equal(engine.health(), 'ok')
       assert.equal((await engine.apply([op]))[0]?.proc, 'ok')

@@ -26,8 +26,14 @@ export interface Admission {
   /**
    * Reserves room for a request and returns the bytes that `leave` gives back. Throws the first
    * whole-request fault that applies. Undefined: it `may_wait` and must, so `wait` comes next.
+   * What `frees_room` enters on a full disk too.
    */
-  enter(ops: readonly (Op | OpResult)[], caller: Caller, may_wait: boolean): number | undefined
+  enter(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    may_wait: boolean,
+    frees_room?: boolean,
+  ): number | undefined
   /** Calls `start` once room is reserved, or else `refuse` with the fault that came first. */
   wait(
     ops: readonly (Op | OpResult)[],
@@ -140,13 +146,14 @@ export function newAdmission(options: AdmissionOptions): Admission {
       rate.check(user)
       rate.take(user, 1)
     },
-    enter(ops, { user, payer = user }, may_wait) {
+    enter(ops, { user, payer = user }, may_wait, frees_room = false) {
       const bytes = bytesOfAll(ops)
       if (payer !== undefined) rate.check(payer)
       const is_full = first !== undefined || isQueueFull(ops.length, bytes)
       const reason = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
       // What writes nothing needs no room on the disk.
-      const code = reason === 'no_space' && ops.every(isRead) ? undefined : reason
+      const needs_none = reason === 'no_space' && (frees_room || ops.every(isRead))
+      const code = needs_none ? undefined : reason
       const must_wait =
         code === 'overloaded' && may_wait && !isAway() && fitsLine(ops.length, bytes)
       if (code !== undefined && !must_wait) throw fault(code)

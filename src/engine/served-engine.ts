@@ -49,7 +49,8 @@ export interface ServedEngine extends Engine {
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
    * `Tasks.cancel` and `Tasks.retry` with the rights of a caller, who needs `modify`, and under the
-   * bounds of ops. Of `op` they use what names the task, and for a retry `node_id`.
+   * bounds of ops; a cancel is taken on a full disk too. Of `op` they use what names the task, and
+   * for a retry `node_id`.
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
