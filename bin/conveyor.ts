@@ -25,6 +25,9 @@ function isAlive(of: number): boolean {
   }
 }
 
+// process.exit would wait for a thread that hangs in a write, deaf to any further signal.
+const kill = (): void => void process.kill(pid, 'SIGKILL')
+
 // What a verb waits for may be nothing but a clock.
 const release = keepAlive()
 const exit_code = await main(process.argv.slice(2), process.env, {
@@ -41,7 +44,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   onStop(fn) {
     let is_stopping = false
     const stop = (): void => {
-      if (is_stopping) process.exit(1)
+      if (is_stopping) kill()
       is_stopping = true
       fn()
     }
@@ -60,8 +63,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
       return () => void stdin.setRawMode(false).off('data', onData).pause()
     },
   }),
-  // process.exit would wait for a thread that hangs in a write.
-  kill: () => void process.kill(pid, 'SIGKILL'),
+  kill,
 })
 release()
 process.exitCode = exit_code

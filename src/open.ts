@@ -198,6 +198,8 @@ async function lockedFile(
           ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes, reads },
           reserve_bytes: limits.disk_free_bytes_min,
           checkpoint_bytes: limits.checkpoint_bytes,
+          slow_commit_ms: limits.slow_commit_ms,
+          blocking: options.blocking_commits ?? true,
           async checkKey(found) {
             const key_path = `${real_path}.key`
             const key_fault = nodeKeyFault(keyCheckIn(found), { key_path, given_key })
@@ -215,6 +217,7 @@ async function lockedFile(
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,
         checkpoint_bytes: limits.checkpoint_bytes,
+        slow_commit_ms: limits.slow_commit_ms,
         tell,
       })
       steps.onClose(() => tree.close())

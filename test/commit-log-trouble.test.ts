@@ -46,7 +46,9 @@ it('no segment is frozen that has a refused frame on disk', () => {
     isSettled: () => false,
     rotate: () => assert.fail('the next frame would have the number of the refused one'),
   } as unknown as CommitLogWriter
-  const port = { commitLog: () => commit_log, slice: tiny_bounds.slice } as CheckpointerPort
+  const port = {
+    ...{ commitLog: () => commit_log, slice: tiny_bounds.slice, options: { tell() {} } },
+  } as unknown as CheckpointerPort
   const checkpointer = newCheckpointer(port)
   checkpointer.begin()
   assert.equal(checkpointer.running(), undefined)

@@ -19,10 +19,11 @@ export interface NodeCopy {
 
 /** The close of the copy leaves the data file open. */
 export function openNodeCopy(
-  { tree: below, path, tell, reserve_bytes, checkpoint_bytes }: CommitLogOpening,
+  opening: CommitLogOpening,
   file: NodeFile,
   commit_log: CommitLog,
 ): NodeCopy {
+  const { tree: below, path, tell, reserve_bytes, checkpoint_bytes } = opening
   const { manifest } = file
   const kept = { ...below, close: () => Promise.resolve() }
   let last: LastFrame = manifest
@@ -35,8 +36,12 @@ export function openNodeCopy(
     },
   }
   const writer = writerOver(noted, manifest)
-  const options = { tell, reserve_bytes, checkpoint_bytes }
-  const tree = commitLogTree(kept, path, manifest, writer, options)
+  const { slow_commit_ms, blocking } = opening
+  const tree = commitLogTree(kept, path, manifest, writer, {
+    ...{ tell, reserve_bytes, checkpoint_bytes },
+    ...(slow_commit_ms !== undefined && { slow_commit_ms }),
+    ...(blocking !== undefined && { blocking }),
+  })
   return {
     ...{ tree, file },
     async take(frames) {

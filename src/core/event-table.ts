@@ -35,6 +35,10 @@ export const eventTable = {
   },
   slow_commit: { level: 'warn', text: 'a commit takes longer than slow_commit_ms' },
   checkpoint: { level: 'debug', text: 'the data file has what was in the commit log' },
+  slow_checkpoint: {
+    level: 'warn',
+    text: 'a commit of a checkpoint takes longer than slow_commit_ms',
+  },
   checkpoint_waits: { level: 'warn', text: 'the disk is full, so a checkpoint waits for room' },
   checkpoint_failed: { level: 'error', text: 'a checkpoint has failed' },
   no_space: { level: 'error', text: 'the disk is full, so writes are refused' },

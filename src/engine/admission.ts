@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts'
 import { newRateLimit } from './rate-limit.ts'
 
 export interface Admission {
-  /** `ok`, or why no request of a server may enter now. */
+  /** `ok`, or why no request of a server may enter now, be it a single op. */
   health(): 'ok' | WholeFaultCode
   /** Throws `rate_limited` while the user is over the rate. */
   checkRate(user: string): void
@@ -139,7 +139,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
   }
 
   return {
-    health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(0, 0), 0) ?? 'ok')),
+    health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(1, 1), 0) ?? 'ok')),
     checkRate: rate.check,
     payForRead({ user }) {
       if (user === undefined) return

@@ -35,7 +35,7 @@ export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue' | 'bac
 
 export interface ReadyCheck {
   readonly ok: boolean
-  /** Why not, or what will be wrong at the next start; for the operator: it may name files. */
+  /** Why not, or what will be wrong later; for the operator: it may name files. */
   readonly reason?: string
 }
 
@@ -95,9 +95,13 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   }
 
   function diskCheck(): ReadyCheck {
-    const { disk_free_bytes_min } = limits
+    const { disk_free_bytes_min, slow_commit_ms } = limits
     const free_bytes = store.freeBytes()
-    if (free_bytes === undefined || free_bytes >= disk_free_bytes_min) return fine
+    if (free_bytes === undefined || free_bytes >= disk_free_bytes_min) {
+      if (!store.isCheckpointSlow()) return fine
+      const reason = `a checkpoint has waited over ${slow_commit_ms} ms: the disk hangs`
+      return { ok: true, reason: `${reason}; commits go on until the commit log is full` }
+    }
     return notOk(`${free_bytes} bytes are free, disk_free_bytes_min is ${disk_free_bytes_min}`)
   }
 

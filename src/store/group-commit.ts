@@ -18,9 +18,9 @@ import { type Fault, fault, isFault, wholeFaults } from '../core/faults.ts'
 import { limitTable } from '../core/limits.ts'
 import type { BloomFilter } from './bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './change-buffer.ts'
-import { newCommitWatch } from './commit-watch.ts'
 import { isFull } from './file-system.ts'
 import { mergedRange } from './merged-range.ts'
+import { newSlowWatch } from './slow-watch.ts'
 import { newSpaceWatch } from './space-watch.ts'
 import type { CommitListener, Entry, Range, Store, Tx, View } from './store.ts'
 import { checkKeyBytes, type Tree } from './tree.ts'
@@ -56,7 +56,13 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
   let closing: Promise<void> | undefined
   let commits = 0
   let commit_listener: CommitListener | undefined
-  const watch = newCommitWatch(tell, options.slow_commit_ms ?? limitTable.slow_commit_ms.value)
+  const watch = newSlowWatch(
+    options.slow_commit_ms ?? limitTable.slow_commit_ms.value,
+    (fields) => {
+      const { changes } = in_flight as Group
+      tell('slow_commit', { ...fields, changes: changes.size, bytes: changes.bytes() })
+    },
+  )
   const freeBytes = (): number | undefined => tree.freeBytes()
   const space = newSpaceWatch({ tell, clock: systemClock, freeBytes, free_bytes_min })
   const unavailable = (): Fault | undefined => tree.unavailable?.()
@@ -122,7 +128,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     const group = open
     in_flight = group
     open = newGroup(recycled)
-    watch.began(now_ms, group.changes)
+    watch.began(now_ms)
     tree.commit(group.changes).then(
       () => {
         const ended_ms = performance.now()
@@ -135,7 +141,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
         filter?.fill()
       },
       (cause: unknown) => {
-        watch.ended(performance.now(), 0)
+        watch.ended(performance.now(), { write_ms: 0 })
         in_flight = undefined
         if (isFault(cause) && isFull(cause)) {
           space.commitRefused()
@@ -152,7 +158,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     const write_ms = tree.write_ms?.() ?? 0
     commits++
     space.committed()
-    watch.ended(now_ms, write_ms)
+    watch.ended(now_ms, { write_ms: Math.round(write_ms) })
     commit_listener?.(now_ms - began_ms, write_ms)
   }
 
@@ -194,6 +200,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     freeBytes,
     unavailable,
     commitLogTrouble: tree.commitLogTrouble,
+    isCheckpointSlow: () => tree.isCheckpointSlow?.() ?? false,
     hasRoom(bytes) {
       const free_bytes = freeBytes()
       if (free_bytes === undefined || free_bytes >= bytes) return true

@@ -40,6 +40,7 @@ export function readingStore(
     freeBytes: () => undefined,
     unavailable,
     commitLogTrouble: () => undefined,
+    isCheckpointSlow: () => false,
     hasRoom: () => true,
     damage: async () => [],
     backup: async () => refuse(),

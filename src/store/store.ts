@@ -59,6 +59,8 @@ export interface Store {
   unavailable(): Fault | undefined
   /** As that of its tree (tree.ts). */
   readonly commitLogTrouble: (() => string | undefined) | undefined
+  /** Whether a checkpoint waits for the disk for longer than a commit may take. */
+  isCheckpointSlow(): boolean
   /** Whether so many are free; if not, `no_space` is told. */
   hasRoom(bytes: number): boolean
   /** A sentence for each page of the file that is not what was written; none in memory. */

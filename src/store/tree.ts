@@ -37,6 +37,8 @@ export interface Tree {
   endWithin?(ms: number): void
   /** Free bytes on the disk and in the file; undefined for a tree in memory. */
   freeBytes(): number | undefined
+  /** Whether a commit of a checkpoint takes long; commits go on meanwhile. */
+  isCheckpointSlow?(): boolean
   /** How long the write of the last commit took, with its sync. */
   write_ms?(): number
   numbers?(): FileNumbers

@@ -18,8 +18,8 @@ import {
   type Point,
   type State,
   states,
-  whyNoIoFaults,
 } from '../support/io-faults.ts'
+import { whyNoIoLibrary } from '../support/io-library.ts'
 import { newChance } from '../support/power-disk.ts'
 import type { Edit } from '../support/store-child.ts'
 import type { Failure, Given, Outcome, Proof } from './proof.ts'
@@ -151,7 +151,7 @@ export const proof: Proof = {
   says: 'whatever system call of a server fails, no answer is wrong, it goes on or stops at once with one line, and the file opens with everything that was answered',
   quick: 1,
   long: 1_000_000,
-  missing: whyNoIoFaults,
+  missing: whyNoIoLibrary,
   run,
   controls: [
     {

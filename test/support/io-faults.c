@@ -10,6 +10,11 @@
  * IO_FAULT is `CALL END N ERROR HOW`, with ERROR an errno or `short`, and HOW `once` or `ever`:
  * every later call of the kind fails on any of the files. EINTR and short for ever are those of a
  * call and not of its repetition, which would never end.
+ *
+ * IO_HOLD is the path of two files that a test makes and removes: while `IO_HOLD-log` is there, each
+ * write and sync of a commit log waits, and while `IO_HOLD-data` is, each of the others. With a
+ * number in it each takes so many milliseconds, of the others each sync. IO_LOG gets `held NANOSECONDS log` or `data` for
+ * each, and no points.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +41,7 @@
 enum kind { reads, writes, other };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *base, *folder, *fault_call, *fault_end;
+static const char *base, *folder, *fault_call, *fault_end, *hold;
 static long fault_n;
 static int fault_errno, is_short, is_ever, is_reached, log_fd = -1;
 static enum kind fault_kind;
@@ -59,6 +64,7 @@ __attribute__((constructor)) static void begin(void) {
     fault_errno = atoi(error);
     is_ever = strcmp(how, "ever") == 0;
   }
+  hold = getenv("IO_HOLD");
   base = path;
   /* The processes that it starts have points of their own, which are not tried. */
   unsetenv("LD_PRELOAD");
@@ -68,12 +74,37 @@ static void say(const char *text) {
   syscall(SYS_write, log_fd, text, strlen(text));
 }
 
-static void say_fault(void) {
+static void say_time(const char *what, const char *of) {
   char line[64];
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  snprintf(line, sizeof line, "fault %ld%09ld\n", now.tv_sec, now.tv_nsec);
+  snprintf(line, sizeof line, "%s %ld%09ld%s\n", what, now.tv_sec, now.tv_nsec, of);
   say(line);
+}
+
+static void say_fault(void) {
+  say_time("fault", "");
+}
+
+/* Until the file is gone, or for as long as it says. */
+static void wait_while_held(const char *call, const char *end) {
+  int is_log = strncmp(end, "-log-", 5) == 0, was_held = 0;
+  char path[PATH_MAX], text[16];
+  snprintf(path, sizeof path, "%s%s", hold, is_log ? "-log" : "-data");
+  for (;;) {
+    int fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t length = syscall(SYS_read, fd, text, sizeof text - 1);
+    syscall(SYS_close, fd);
+    text[length < 0 ? 0 : length] = 0;
+    long ms = atol(text);
+    if (ms > 0 && !is_log && !strstr(call, "sync")) return;
+    if (!was_held) say_time("held", is_log ? " log" : " data");
+    was_held = 1;
+    struct timespec pause = { ms / 1000, (ms > 0 ? ms % 1000 : 2) * 1000000 };
+    nanosleep(&pause, NULL);
+    if (ms > 0) return;
+  }
 }
 
 /* What a path is called in a point; NULL for all that does not count. */
@@ -101,6 +132,10 @@ static const char *end_of_fd(int fd, char *path) {
 /* 0: go on; -1: fail with errno; 1: take a part. */
 static int at(const char *call, const char *end, enum kind kind) {
   if (end == NULL) return 0;
+  if (hold != NULL) {
+    if (kind == writes) wait_while_held(call, end);
+    return 0;
+  }
   char name[64], line[128];
   snprintf(name, sizeof name, "%s %s", call, end);
   pthread_mutex_lock(&lock);

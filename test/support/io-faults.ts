@@ -6,7 +6,7 @@
  * fails, no answer is wrong; the server goes on, or ends by itself within a second with code 3 and
  * one sentence or event; and the file opens then, with everything that was answered.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, constants, loadavg } from 'node:os'
@@ -17,6 +17,7 @@ import type { Client } from '../../src/client/api.ts'
 import { isClientFault } from '../../src/client/faults.ts'
 import { connect } from '../../src/client.ts'
 import { openEngine } from '../../src/open.ts'
+import { buildIoLibrary, type IoLibrary } from './io-library.ts'
 import { noteOf } from './lane-callers.ts'
 import { judgeLanes } from './lane-judge.ts'
 import {
@@ -28,7 +29,6 @@ import {
   orders,
   requestOf,
 } from './lanes.ts'
-import { top } from './package-folder.ts'
 import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
 import { quickFolder } from './store-folder.ts'
 
@@ -96,19 +96,10 @@ const refused_max = 3
 const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 
-/** Why it cannot be tried here. */
-export function whyNoIoFaults(): string | undefined {
-  if (process.platform !== 'linux') return 'it needs Linux'
-  return spawnSync('gcc', ['--version']).status === 0 ? undefined : 'gcc is missing'
-}
-
 export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
   const child = await buildChild('../../bin/conveyor.ts', edits)
   const folder = await quickFolder('conveyor-io-')
-  const library = join(folder, 'io-faults.so')
-  const source = join(top, 'test/support/io-faults.c')
-  const built = spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])
-  if (built.status !== 0) throw new Error(String(built.stderr))
+  const library = buildIoLibrary(folder)
   let tries = 0
   const bed = { child, folder, library, access: await makeClosed(folder) }
   let killed: Promise<void> | undefined
@@ -130,7 +121,7 @@ export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
 interface Bed {
   readonly child: BuiltChild
   readonly folder: string
-  readonly library: string
+  readonly library: IoLibrary
   readonly access: Access
 }
 
@@ -175,10 +166,8 @@ async function attempt(
   const log = `${own}.log`
   const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
   try {
-    const server = serve(serveArgs(child.script, path), {
-      ...{ LD_PRELOAD: library, IO_BASE: path, IO_LOG: log },
-      ...(fault && { IO_FAULT: textOf(fault) }),
-    })
+    const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
+    const server = serve(serveArgs(child.script, path), library(setting))
     const told = await load(server, lanes, access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
@@ -235,7 +224,7 @@ interface Server {
 function serve(args: readonly string[], env: Readonly<Record<string, string>>): Server {
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, UV_USE_IO_URING: '0', ...env },
+    env: { ...process.env, ...env },
   })
   let said = ''
   let is_hung = false

@@ -89,6 +89,9 @@ function disk({ checks, disk_free_bytes, file_bytes }: Health): HealthRow {
     const helps = `${reasonOf(checks.disk)} Nothing is written until there is room.`
     return { name, state: 'wrong', word: 'full', figure, helps }
   }
+  if (checks.disk?.reason !== undefined) {
+    return { name, state: 'soon', word: 'slow', figure, helps: reasonOf(checks.disk) }
+  }
   if (disk_free_bytes === undefined || disk_free_bytes >= disk_soon_bytes) {
     return { name, state: 'fine', figure }
   }

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 import { fault } from '../../core/faults.ts'
 import type { CheckpointJob } from './checkpoint.ts'
 import { checkpointScript } from './checkpoint-script.ts'
-import type { CheckpointResult, CheckpointWorkerData } from './checkpoint-worker.ts'
+import type { CheckpointMessage, CheckpointWorkerData } from './checkpoint-worker.ts'
 
 export interface CheckpointThread {
   /** Resolves when all is on disk; rejects as `runCheckpoint` throws. One job at a time. */
@@ -14,8 +14,11 @@ export interface CheckpointThread {
   close(): Promise<void>
 }
 
-/** For the data file at `path`, whose lock this process holds. */
-export function newCheckpointThread(path: string): CheckpointThread {
+/**
+ * For the data file at `path`, whose lock this process holds. `onCommit` is called after each
+ * commit of a job but the last.
+ */
+export function newCheckpointThread(path: string, onCommit: () => void): CheckpointThread {
   let worker: Worker | undefined
   let settle: ((error: Error | undefined) => void) | undefined
 
@@ -23,7 +26,9 @@ export function newCheckpointThread(path: string): CheckpointThread {
     const { script, options, data } = checkpointScript()
     const workerData = { ...data, path } satisfies CheckpointWorkerData
     const started = new Worker(script, { ...options, workerData })
-    started.on('message', ({ error, no_space = false }: CheckpointResult) => {
+    started.on('message', (message: CheckpointMessage) => {
+      if (message === 'committed') return onCommit()
+      const { error, no_space = false } = message
       settle?.(error === undefined ? undefined : no_space ? fault('no_space') : new Error(error))
     })
     started.on('error', (error: Error) => settle?.(error))

@@ -13,6 +13,9 @@ export interface CheckpointWorkerData {
   readonly path: string
 }
 
+/** After each commit of a job but the last, and at its end. */
+export type CheckpointMessage = 'committed' | CheckpointResult
+
 export interface CheckpointResult {
   readonly error?: string
   /** The checkpoint had no disk space and may be repeated. */
@@ -26,7 +29,7 @@ if (port !== null) {
   const opening = attachLmdbTree(path)
   const scratch = newScratch()
   const run = async (job: CheckpointJob): Promise<void> => {
-    runCheckpoint(await opening, withBuffers(job), scratch)
+    runCheckpoint(await opening, withBuffers(job), scratch, () => port.postMessage('committed'))
   }
   port.on('message', async (message: CheckpointJob | 'close') => {
     let result: CheckpointResult = {}

@@ -43,10 +43,15 @@ const kept_bytes_max = spare_factor * arena_bytes
 type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'refresh'>
 
 /**
- * Everything is on disk when it returns. Throws `no_space`, the error of LMDB, or an error if the
- * frames are not what was written.
+ * Everything is on disk when it returns; `onCommit` is called after each commit but the last. Throws
+ * `no_space`, the error of LMDB, or an error if the frames are not what was written.
  */
-export function runCheckpoint(tree: Target, job: CheckpointJob, scratch = newScratch()): void {
+export function runCheckpoint(
+  tree: Target,
+  job: CheckpointJob,
+  scratch = newScratch(),
+  onCommit = (): void => {},
+): void {
   // LMDB takes no values from memory that threads share.
   const { frames } = job.written
   const own = scratchOf(scratch, frames.length)
@@ -56,7 +61,10 @@ export function runCheckpoint(tree: Target, job: CheckpointJob, scratch = newScr
   const last_crc = frames_in.at(-1)?.crc
   let slice: Slice = new Uint32Array()
   for (const next of slicesOf(own, offsets, job.slice)) {
-    if (slice.length > 0) commitSlice(tree, own, slice)
+    if (slice.length > 0) {
+      commitSlice(tree, own, slice)
+      onCommit()
+    }
     slice = next
   }
   commitSlice(tree, own, slice, { ...job.manifest, last_crc })

@@ -2,13 +2,15 @@
  * Decides when a checkpoint runs, and on which thread.
  *
  * One frozen segment at a time is checkpointed by a worker thread, which the first checkpoint
- * starts. At the close, if there is no thread yet and little is left, this thread does it. A
- * checkpoint without disk space is postponed and repeated on request; after any other failure there
- * is no further one.
+ * starts. At the close, if there is no thread yet and little is left, this thread does it, where it
+ * may block: on a disk that hangs it would not even see that it does. A checkpoint without disk
+ * space is postponed and repeated on request; after any other failure there is no further one.
  */
 import type { Tell } from '../../core/events.ts'
+import { limitTable } from '../../core/limits.ts'
 import { isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
+import { newSlowWatch } from '../slow-watch.ts'
 import type { SliceBounds } from './bounds.ts'
 import { type CheckpointJob, runCheckpoint } from './checkpoint.ts'
 import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
@@ -33,9 +35,20 @@ export interface Checkpointer {
   count(): number
   /** The time of all of them. */
   ms(): number
+  /** Whether a commit of one is under way for longer than `slow_commit_ms`. */
+  isSlow(): boolean
+}
+
+export interface CheckpointerOptions {
+  readonly tell: Tell
+  /** As the limit of this name. */
+  readonly slow_commit_ms?: number
+  /** Whether the close may block this thread; true by default. */
+  readonly blocking?: boolean
 }
 
 export interface CheckpointerPort {
+  readonly options: CheckpointerOptions
   readonly tree: LmdbTree
   readonly path: string
   /** Id of the commit log. */
@@ -45,11 +58,12 @@ export interface CheckpointerPort {
   commitLog(): CommitLogWriter | undefined
   /** Whether the data file needs no commit log once everything is in it. */
   readonly is_left_behind: boolean
-  readonly tell: Tell
   /** The frozen segment is in LMDB and free. */
   onDone(): void
   onBroken(error: unknown): void
 }
+
+const no_frames = Buffer.from(new ArrayBuffer(0))
 
 /** No new attempt for this long after a checkpoint without disk space. */
 const postponed_ms = 900
@@ -57,7 +71,8 @@ const postponed_ms = 900
 type Run = (job: CheckpointJob) => Promise<void>
 
 export function newCheckpointer(port: CheckpointerPort): Checkpointer {
-  const { tree, path, id, slice, tell } = port
+  const { tree, path, id, slice } = port
+  const { tell, slow_commit_ms = limitTable.slow_commit_ms.value, blocking = true } = port.options
   let running: Promise<void> | undefined
   let thread: CheckpointThread | undefined
   let is_broken = false
@@ -65,6 +80,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   let postponed_until_ms = 0
   let count = 0
   let all_ms = 0
+  const watch = newSlowWatch(slow_commit_ms, (fields) => tell('slow_checkpoint', fields))
 
   function hold(until: Promise<void>): Promise<void> {
     const held = until.then(() => {
@@ -89,7 +105,9 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     const began_ms = performance.now()
     const [bytes, changes] = [written.frames.length, commit_log.frozen().size]
     const done = (): void => onDone(performance.now() - began_ms, { bytes, changes })
-    void hold(runner()({ written, manifest, slice }).then(done).catch(onError))
+    watch.began(began_ms)
+    const ran = runner()({ written, manifest, slice }).finally(() => watch.ended(performance.now()))
+    void hold(ran.then(done).catch(onError))
     return true
   }
 
@@ -118,8 +136,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   }
 
   function inThread(): Run {
-    thread ??= newCheckpointThread(path)
+    thread ??= newCheckpointThread(path, onCommit)
     return thread.run
+  }
+
+  function onCommit(): void {
+    const now_ms = performance.now()
+    watch.ended(now_ms)
+    watch.began(now_ms)
   }
 
   const runHere: Run = async (job) => runCheckpoint(tree, job)
@@ -127,7 +151,18 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   /** A small segment is done before a thread has started. */
   function inThreadOrHere(): Run {
     const is_small = (port.commitLog()?.frozen().bytes() ?? 0) < slice.bytes_max
-    return thread === undefined && is_small ? runHere : inThread()
+    return blocking && thread === undefined && is_small ? runHere : inThread()
+  }
+
+  /** The data file has all of the commit log. Throws `no_space`, or the error of LMDB. */
+  async function leaveBehind(seq: number): Promise<void> {
+    const manifest = { id, seq, is_open: false }
+    if (blocking) {
+      tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
+      return
+    }
+    const written = { frames: no_frames, first_seq: seq + 1, last_seq: seq }
+    await inThread()({ written, manifest, slice })
   }
 
   return {
@@ -142,14 +177,12 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       await running
       postponed_until_ms = 0
       while (begin(inThreadOrHere, true)) await running
-      await thread?.close()
       const commit_log = port.commitLog()
       if (is_broken || commit_log === undefined) return false
       if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
       if (!port.is_left_behind) return true
-      const manifest = { id, seq: commit_log.seq(), is_open: false }
       try {
-        tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
+        await leaveBehind(commit_log.seq())
       } catch (error) {
         if (isFull(error)) return false
         throw error
@@ -162,5 +195,6 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     },
     count: () => count,
     ms: () => all_ms,
+    isSlow: watch.isSlow,
   }
 }

@@ -20,13 +20,14 @@ export interface CommitLogOptions {
   readonly id: Buffer
   /** What makes a file one of the engine's; written into LMDB with the manifest. */
   readonly claim?: ChangeBuffer | undefined
-  /** Whether short commits may block this thread; true by default. */
+  /** Whether short commits, and the close, may block this thread; true by default. */
   readonly blocking?: boolean
   readonly tell?: Tell | undefined
   /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
   /** As the limit of this name; 0 by default. */
   readonly checkpoint_bytes?: number
+  readonly slow_commit_ms?: number
   readonly bounds?: Partial<CommitLogBounds>
 }
 

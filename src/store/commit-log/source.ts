@@ -35,6 +35,9 @@ export interface CommitLogOpening {
   readonly reserve_bytes: number
   /** As the limit of this name. */
   readonly checkpoint_bytes: number
+  readonly slow_commit_ms?: number
+  /** Whether the close may block this thread; true by default. */
+  readonly blocking?: boolean
   bytes(count: number): Buffer
   /**
    * What makes a new state one of the engine's; undefined if it is one. Throws where this program

@@ -18,7 +18,6 @@
  * loss of a file, nothing is written any more and the commit log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
-import type { Tell } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import { isFull } from '../file-system.ts'
@@ -29,7 +28,7 @@ import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import { boundsFor, type CommitLogBounds } from './bounds.ts'
 import { commitDirectly } from './checkpoint.ts'
-import { newCheckpointer } from './checkpointer.ts'
+import { type CheckpointerOptions, newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
@@ -62,10 +61,9 @@ export interface CommitLogTree extends Tree {
   atRest<T>(work: () => Promise<T>): Promise<T>
 }
 
-export interface CommitLogTreeOptions {
+export interface CommitLogTreeOptions extends CheckpointerOptions {
   /** Undefined for a commit log that is elsewhere. */
   readonly files?: CommitLogFiles
-  readonly tell: Tell
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
   /** As the limit of this name; 0 by default. */
@@ -118,7 +116,7 @@ export function commitLogTree(
     path,
     id: manifest.id,
     slice: bounds.slice,
-    tell: options.tell,
+    options,
     commitLog: () => commit_log,
     is_left_behind: files !== undefined,
     onDone() {
@@ -369,6 +367,7 @@ export function commitLogTree(
       if (broken !== undefined) callback(broken)
     },
     freeBytes: () => free_bytes + spareBytes(tree),
+    isCheckpointSlow: checkpointer.isSlow,
     write_ms: () => write_ms,
     numbers: () => ({
       written_bytes: direct_bytes + (commit_log?.writtenBytes() ?? 0),

@@ -1,0 +1,56 @@
+/**
+ * Tells of what a disk does slowly: of each commit that took too long, and, once, of one that is
+ * still under way by then, because a disk that hangs ends none.
+ *
+ * A single timer looks at whatever is under way, so a commit sets none of its own.
+ */
+import { systemClock } from '../core/clock.ts'
+import type { EventFields } from '../core/event-table.ts'
+
+export interface SlowWatch {
+  began(now_ms: number): void
+  /** Nothing happens where none is under way. */
+  ended(now_ms: number, fields?: EventFields): void
+  /** Whether one is under way that was told of. */
+  isSlow(): boolean
+}
+
+/** `tell` gets `ms`, `is_under_way` where it is, and the fields of the end where it has ended. */
+export function newSlowWatch(slow_ms: number, tell: (fields: EventFields) => void): SlowWatch {
+  let began_ms: number | undefined
+  let is_armed = false
+  let is_slow = false
+
+  function arm(wait_ms: number): void {
+    is_armed = true
+    systemClock.wake_at(systemClock.now_ms() + wait_ms, look)
+  }
+
+  function look(): void {
+    is_armed = false
+    if (began_ms === undefined || is_slow) return
+    const ms = performance.now() - began_ms
+    if (ms < slow_ms) {
+      arm(slow_ms - ms)
+      return
+    }
+    is_slow = true
+    tell({ ms: Math.round(ms), is_under_way: true })
+  }
+
+  return {
+    began(now_ms) {
+      began_ms = now_ms
+      is_slow = false
+      if (!is_armed) arm(slow_ms)
+    },
+    ended(now_ms, fields = {}) {
+      if (began_ms === undefined) return
+      const ms = now_ms - began_ms
+      began_ms = undefined
+      is_slow = false
+      if (ms > slow_ms) tell({ ms: Math.round(ms), ...fields })
+    },
+    isSlow: () => is_slow,
+  }
+}

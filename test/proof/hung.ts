@@ -1,0 +1,121 @@
+/** `npm run proof:hung`: see test/support/hung-bed.ts. */
+import { fractionsOf } from '../support/fractions.ts'
+import {
+  type Bounds,
+  ends,
+  type HungCounts,
+  holdOnce,
+  kinds,
+  newHungCounts,
+  type Plan,
+  type Program,
+  sound,
+} from '../support/hung-bed.ts'
+import { type HungBed, makeHungBed } from '../support/hung-server.ts'
+import { whyNoIoLibrary } from '../support/io-library.ts'
+import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
+
+/** Of this number are the holds of the quick form, which are short and small. */
+const quick_n = 2
+/** A hold is mostly a pause. */
+const at_once = 4
+const mb = 1024 * 1024
+
+const small: Bounds = {
+  ...{ queue_ops_max: 400, queue_bytes_max: 4 * mb, unverified_bytes_max: 16 * mb },
+  ...{ checkpoint_bytes: mb / 4, ready_ms_max: 300, slow_commit_ms: 150, drain_ms_max: 400 },
+}
+/** As they are by default, but for a commit log that is full sooner and a shorter drain. */
+const usual: Bounds = {
+  ...{ queue_ops_max: 10_000, queue_bytes_max: 64 * mb, unverified_bytes_max: 64 * mb },
+  ...{ checkpoint_bytes: mb, ready_ms_max: 2_000, slow_commit_ms: 1_000, drain_ms_max: 4_000 },
+}
+
+function planOf(seed: number, is_quick: boolean): Plan {
+  const fraction = fractionsOf(seed)
+  const kind = kinds[seed % kinds.length] as Plan['kind']
+  const end = ends[Math.floor(fraction() * ends.length)] as Plan['end']
+  if (is_quick) {
+    return { kind, end, bounds: small, hold_ms: 600, slow_ms: 150, flood_bytes: 4 * mb }
+  }
+  const bounds = fraction() < 0.5 ? small : usual
+  const hold_ms = 2_000 + 8_000 * fraction()
+  const slow_ms = Math.round(300 + 2_700 * fraction())
+  return { kind, end, bounds, hold_ms, slow_ms, flood_bytes: 4 * bounds.queue_bytes_max }
+}
+
+async function run(given: Given, program: Program, of_kind?: Plan['kind']): Promise<Outcome> {
+  const bed = await makeHungBed()
+  const counts: HungCounts = newHungCounts()
+  const is_quick = given.n === quick_n || of_kind !== undefined
+  const failures: Failure[] = []
+  let [next, tried] = [0, 0]
+  const work = async (): Promise<void> => {
+    for (let at = next++; at < given.n && failures.length < given.failures_max; at = next++) {
+      const seed = given.seed + at
+      const plan = planOf(seed, is_quick)
+      const says = await tryOnce(bed, of_kind ? { ...plan, kind: of_kind } : plan, program, counts)
+      if (says !== undefined) failures.push({ seed, says })
+      if (++tried % 10 === 0) given.tell(`${tried} of ${given.n}, ${failures.length} failures`)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: at_once }, work))
+  } finally {
+    await bed.remove()
+  }
+  return { tried, faults: tried, failures, figures: { ...counts } }
+}
+
+async function tryOnce(
+  bed: HungBed,
+  plan: Plan,
+  program: Program,
+  counts: HungCounts,
+): Promise<string | undefined> {
+  try {
+    await holdOnce(bed, plan, program, counts)
+    return undefined
+  } catch (error) {
+    const { kind, end, bounds } = plan
+    const of = bounds === small ? 'small' : 'usual'
+    return `${kind}, ${end}, ${of} bounds: ${(error as Error).stack}`
+  }
+}
+
+const early: Program = {
+  ...sound,
+  edits: [
+    {
+      file: 'store/group-commit.ts',
+      from: 'return done.then(() => result)',
+      to: 'return Promise.resolve(result)',
+    },
+  ],
+}
+const endless: Program = {
+  ...sound,
+  limits: {
+    ...{ queue_ops_max: 1e9, queue_bytes_max: 64_000 * mb, unverified_bytes_max: 64_000 * mb },
+  },
+}
+
+function control(says: string, program: Program): Experiment {
+  return { says, quick: 1, long: 4, run: (given) => run(given, program, 'log') }
+}
+
+export const proof: Proof = {
+  name: 'hung',
+  unit: 'holds',
+  says:
+    'a program whose disk hangs or is slow answers nothing early, refuses in time what it may not ' +
+    'hold, says so in its health and its log, and goes on once the disk does',
+  quick: quick_n,
+  long: 100,
+  missing: whyNoIoLibrary,
+  run: (given) => run(given, sound),
+  controls: [
+    control('a program that answers before the write', early),
+    control('a program whose queue has no bound', endless),
+  ],
+}

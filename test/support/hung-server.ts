@@ -1,0 +1,184 @@
+/**
+ * `conveyor serve` with all its listeners in a process of its own, whose writes to its commit log or
+ * its data file can be held up (io-library.ts), as by a disk that hangs or is slow; and what is seen
+ * of it from outside: its lines, its health, its memory.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { pause, steadyClock } from '../../src/core/clock.ts'
+import type { LimitName } from '../../src/core/limits.ts'
+import { buildIoLibrary, type IoLibrary } from './io-library.ts'
+import type { Target } from './lane-callers.ts'
+import { type LaneFile, makeLaneFile } from './lane-file.ts'
+import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
+import { quickFolder } from './store-folder.ts'
+
+export const held_files = ['log', 'data'] as const
+export type HeldFile = (typeof held_files)[number]
+
+/** Calls that wait. */
+export interface Holds {
+  /** From now on each such call waits until the release, or takes so many milliseconds. */
+  hold(file: HeldFile, ms?: number): void
+  /** When calls of this file began to wait, in the time of day. */
+  heldAt(file: HeldFile): readonly number[]
+  release(): void
+}
+
+export interface HungServer extends Holds {
+  readonly child: ChildProcess
+  readonly target: Target & { readonly operator: string }
+  /** Of the file, which is the server's alone. */
+  readonly path: string
+  /** The lines of its log so far. */
+  lines(): readonly HungLine[]
+  rss_mb(): number
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>
+  remove(): void
+}
+
+export interface HungLine {
+  readonly event: string
+  readonly time: string
+  readonly is_under_way?: boolean
+  readonly what?: string
+}
+
+export type Limits = Partial<Record<LimitName, number>>
+
+export interface HungBed {
+  readonly file: LaneFile
+  readonly library: IoLibrary
+  /** A copy of the file in a folder of its own. */
+  copy(): string
+  /** The program, of edited sources where there are some. */
+  built(edits: readonly Edit[]): Promise<BuiltChild>
+  start(limits: Limits, edits?: readonly Edit[]): Promise<HungServer>
+  remove(): Promise<void>
+}
+
+const listeners = ['--http', '--grpc', '--operator'].flatMap((name) => [name, '127.0.0.1:0'])
+
+export async function makeHungBed(): Promise<HungBed> {
+  const folder = await quickFolder('conveyor-hung-')
+  const library = buildIoLibrary(folder)
+  mkdirSync(join(folder, 'made'))
+  const file = await makeLaneFile(join(folder, 'made')).catch(async (error) => {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  })
+  const children = new Map<readonly Edit[], Promise<BuiltChild>>()
+  const built = (edits: readonly Edit[]): Promise<BuiltChild> => {
+    const known = children.get(edits) ?? buildChild('../../bin/conveyor.ts', edits)
+    children.set(edits, known)
+    return known
+  }
+  let copies = 0
+  const copy = (): string => {
+    const own = join(folder, `${copies++}`)
+    cpSync(join(folder, 'made'), own, { recursive: true })
+    return join(own, 'tasks.lmdb')
+  }
+  return {
+    ...{ file, library, copy, built },
+    async start(limits, edits = unedited) {
+      const { script } = await built(edits)
+      return startServer({ script, path: copy(), limits, library, access: file.access })
+    },
+    async remove() {
+      rmSync(folder, { recursive: true, force: true })
+      for (const child of await Promise.all(children.values())) await child.remove()
+    },
+  }
+}
+
+export const unedited: readonly Edit[] = []
+
+interface Start {
+  readonly script: string
+  readonly path: string
+  readonly limits: Limits
+  readonly library: IoLibrary
+  readonly access: LaneFile['access']
+}
+
+async function startServer({ script, path, limits, library, access }: Start): Promise<HungServer> {
+  const flags = Object.entries(limits).flatMap(([name, value]) => [
+    `--${name.replaceAll('_', '-')}`,
+    String(value),
+  ])
+  const words = ['serve', '--json', '--db', path, '--tls', access.folder, ...listeners, ...flags]
+  const holds = holdsOf(path)
+  const child = spawn(process.execPath, [script, ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...library(holds.setting) },
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const first = once(createInterface({ input: child.stdout as Readable }), 'line')
+  const line = await Promise.race([first.then(([text]) => String(text)), ended.then(() => '')])
+  if (line === '') throw new Error(`it did not start: ${said}`)
+  const { http, grpc, operator } = JSON.parse(line) as Record<string, string>
+  return {
+    ...{ ...holds, child, path, ended },
+    target: { ...access, url: String(http), address: String(grpc), operator: String(operator) },
+    lines: () => said.split('\n').flatMap(lineOf),
+    rss_mb: () => rssOf(child.pid),
+    remove: () => rmSync(join(path, '..'), { recursive: true, force: true }),
+  }
+}
+
+function lineOf(text: string): HungLine[] {
+  if (!text.startsWith('{') || !text.endsWith('}')) return []
+  return [JSON.parse(text) as HungLine]
+}
+
+/** 0 where the process has ended. */
+function rssOf(pid: number | undefined): number {
+  try {
+    const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return Math.round(Number(kb ?? 0) / 1_024)
+  } catch {
+    return 0
+  }
+}
+
+/** For the process that works on the file at `path`, whose environment is by `setting`. */
+export function holdsOf(path: string) {
+  const setting = { path, log: `${path}_calls`, hold: `${path}_hold` }
+  const { log, hold } = setting
+  const holds: Holds = {
+    hold: (file, ms) => writeFileSync(`${hold}-${file}`, ms === undefined ? '' : String(ms)),
+    heldAt(file) {
+      const text = existsSync(log) ? readFileSync(log, 'utf8') : ''
+      const lines = text.matchAll(/^held (\d+) (log|data)$/gm)
+      return [...lines].flatMap(([, ns, of]) => (of === file ? [Number(ns) / 1e6] : []))
+    },
+    release() {
+      for (const file of held_files) rmSync(`${hold}-${file}`, { force: true })
+    },
+  }
+  return { ...holds, setting }
+}
+
+/** Resolves with the milliseconds until `is_so`; undefined where it is not so in time. */
+export async function until(
+  is_so: () => boolean | Promise<boolean>,
+  ms_max: number,
+): Promise<number | undefined> {
+  const began_ms = performance.now()
+  for (;;) {
+    if (await is_so()) return performance.now() - began_ms
+    if (performance.now() - began_ms > ms_max) return undefined
+    await pause(steadyClock, look_ms)
+  }
+}
+
+const look_ms = 5
