@@ -129,6 +129,10 @@ const troubles: readonly (readonly [
   readonly (readonly [string, string, string])[],
 ])[] = [
   [{}, []],
+  [
+    { checks: { disk: { ok: true, reason: 'the disk hangs' } } },
+    [['Disk', 'slow', 'The disk hangs.']],
+  ],
   [{ checks: { commit: bad('the disk hangs') } }, [['Commits', 'wrong', 'The disk hangs.']]],
   [
     { checks: { commit: bad('not tried'), disk: bad('7 bytes are free') } },

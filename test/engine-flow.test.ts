@@ -91,6 +91,18 @@ describe('the queue, for servers', () => {
     })
   }
 
+  it('is what makes an engine not ready while not one more op may wait', async () => {
+    const held = await heldEngine({ limits: { queue_ops_max: 2 } })
+    const done = [serve(held.engine, opsOf(1))]
+    assert.equal(held.engine.health(), 'ok')
+    done.push(serve(held.engine, opsOf(1)))
+    assert.equal(held.engine.health(), 'overloaded')
+    await letAllThrough(held)
+    await Promise.all(done)
+    assert.equal(held.engine.health(), 'ok')
+    await held.engine.close()
+  })
+
   it('does not count what was malformed or came after a refusal', async () => {
     const held = await heldEngine({ limits: { queue_ops_max: 1 } })
     for (let n = 0; n < 5; n++) {

@@ -23,20 +23,23 @@ interface Trouble {
   key: string | undefined
   is_broken: boolean
   free_bytes: number
+  is_checkpoint_slow: boolean
   /** What a commit waits for before it is made. */
   commit: () => Promise<void>
 }
 
 /** A store on a disk that has what trouble the test gives it, and how often it was written. */
-function bed() {
+function bed(limits: Parameters<typeof limitsWith>[0] = {}) {
   const trouble: Trouble = {
     ...{ code: 'ok', key: undefined, is_broken: false, free_bytes: Number.MAX_SAFE_INTEGER },
+    is_checkpoint_slow: false,
     commit: async () => {},
   }
   const memory = memoryTree()
   const tree: Tree = {
     ...memory,
     freeBytes: () => trouble.free_bytes,
+    isCheckpointSlow: () => trouble.is_checkpoint_slow,
     async commit(changes) {
       writes.count++
       await trouble.commit()
@@ -47,7 +50,7 @@ function bed() {
   const clock: Clock & { advance(ms: number): void } = fakeClock()
   const store = storeOf(tree)
   const ready = newReadiness({
-    ...{ store, clock, limits: limitsWith({ disk_free_bytes_min: 1_000 }) },
+    ...{ store, clock, limits: limitsWith({ disk_free_bytes_min: 1_000, ...limits }) },
     health: () => trouble.code,
     keyState: () => ({ problem: trouble.key, warning: undefined }),
     isBroken: () => trouble.is_broken,
@@ -106,6 +109,31 @@ describe('not ready', () => {
     await new Promise(setImmediate)
     assert.deepEqual(reasonsOf(await ready()), {})
     assert.equal(writes.count, 2)
+  })
+
+  test('while a commit of others hangs, without one of its own', async () => {
+    const { trouble, writes, store, ready } = bed({ ready_ms_max: 1 })
+    let release = (): void => {}
+    trouble.commit = () =>
+      new Promise((resolve) => {
+        release = resolve
+      })
+    const written = store.update((tx) => tx.put('x', Buffer.from('')))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const late = { commit: 'a commit takes over 1 ms: the disk hangs' }
+    assert.deepEqual(reasonsOf(await ready()), late)
+    assert.equal(writes.count, 1)
+    release()
+    await written
+    assert.deepEqual(reasonsOf(await ready()), {})
+  })
+
+  test('is not what a checkpoint that hangs makes it, but it is told', async () => {
+    const { trouble, ready } = bed()
+    trouble.is_checkpoint_slow = true
+    const { ok, checks } = await ready()
+    assert.deepEqual([ok, checks.disk.ok], [true, true])
+    assert.match(checks.disk.reason ?? '', /^a checkpoint has waited over 1000 ms: the disk hangs/)
   })
 
   test('on a disk that fills between two checks', async () => {

@@ -1,8 +1,8 @@
 /**
  * Whether an engine can do its work: what probes ask for. Nothing is asked of the disk more than
- * once a second, however many ask: a commit that has succeeded lately is proof enough, and where
- * there is none a tiny one is made. One that hangs is waited for once, for `ready_ms_max`; until it
- * ends, whoever asks is told at once.
+ * once a second, however many ask: a commit that has succeeded lately is proof enough, one that is
+ * under way for too long is proof of the contrary, and where there is none a tiny one is made. That
+ * is waited for once, for `ready_ms_max`; until it ends, whoever asks is told at once.
  *
  * Time is the system's here, because a disk does not wait for the clock of a test.
  */
@@ -58,6 +58,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   const began_ms = clock.now_ms()
   const logTrouble = store.commitLogTrouble
   const slow = logTrouble === undefined ? 'the disk hangs' : 'the database or the disk hangs'
+  const late = notOk(`a commit takes over ${limits.ready_ms_max} ms: ${slow}`)
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
   let is_probing = false
@@ -66,6 +67,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   /** The outcome of the last second, or of now. Never rejects. */
   async function commitCheck(away: string | undefined): Promise<ReadyCheck> {
     if (away !== undefined) return notOk(away)
+    if (store.commit_ms() > limits.ready_ms_max) return late
     const now_ms = clock.now_ms()
     const passed_ms = Math.abs(now_ms - probed_ms)
     if (is_probing || passed_ms < probe_every_ms) return probed
@@ -89,9 +91,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
         commits = store.numbers().commits
       })
     const outcome = await within(clock, limits.ready_ms_max, committed)
-    return outcome === 'late'
-      ? notOk(`a commit takes over ${limits.ready_ms_max} ms: ${slow}`)
-      : outcome
+    return outcome === 'late' ? late : outcome
   }
 
   function diskCheck(): ReadyCheck {

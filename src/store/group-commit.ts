@@ -200,6 +200,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     freeBytes,
     unavailable,
     commitLogTrouble: tree.commitLogTrouble,
+    commit_ms: watch.ms,
     isCheckpointSlow: () => tree.isCheckpointSlow?.() ?? false,
     hasRoom(bytes) {
       const free_bytes = freeBytes()

@@ -40,6 +40,7 @@ export function readingStore(
     freeBytes: () => undefined,
     unavailable,
     commitLogTrouble: () => undefined,
+    commit_ms: () => 0,
     isCheckpointSlow: () => false,
     hasRoom: () => true,
     damage: async () => [],

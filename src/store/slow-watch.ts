@@ -11,6 +11,8 @@ export interface SlowWatch {
   began(now_ms: number): void
   /** Nothing happens where none is under way. */
   ended(now_ms: number, fields?: EventFields): void
+  /** For how long one is under way; 0 where none is. */
+  ms(): number
   /** Whether one is under way that was told of. */
   isSlow(): boolean
 }
@@ -51,6 +53,7 @@ export function newSlowWatch(slow_ms: number, tell: (fields: EventFields) => voi
       is_slow = false
       if (ms > slow_ms) tell({ ms: Math.round(ms), ...fields })
     },
+    ms: () => (began_ms === undefined ? 0 : performance.now() - began_ms),
     isSlow: () => is_slow,
   }
 }

@@ -59,6 +59,8 @@ export interface Store {
   unavailable(): Fault | undefined
   /** As that of its tree (tree.ts). */
   readonly commitLogTrouble: (() => string | undefined) | undefined
+  /** For how long a commit is under way; 0 where none is. */
+  commit_ms(): number
   /** Whether a checkpoint waits for the disk for longer than a commit may take. */
   isCheckpointSlow(): boolean
   /** Whether so many are free; if not, `no_space` is told. */

@@ -11,6 +11,7 @@ import {
   type Program,
   sound,
 } from '../support/hung-bed.ts'
+import { holdLibrary } from '../support/hung-library.ts'
 import { type HungBed, makeHungBed } from '../support/hung-server.ts'
 import { whyNoIoLibrary } from '../support/io-library.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
@@ -22,8 +23,8 @@ const at_once = 4
 const mb = 1024 * 1024
 
 const small: Bounds = {
-  ...{ queue_ops_max: 400, queue_bytes_max: 4 * mb, unverified_bytes_max: 16 * mb },
-  ...{ checkpoint_bytes: mb / 4, ready_ms_max: 300, slow_commit_ms: 150, drain_ms_max: 400 },
+  ...{ queue_ops_max: 400, queue_bytes_max: 2 * mb, unverified_bytes_max: 16 * mb },
+  ...{ checkpoint_bytes: mb / 4, ready_ms_max: 300, slow_commit_ms: 150, drain_ms_max: 300 },
 }
 /** As they are by default, but for a commit log that is full sooner and a shorter drain. */
 const usual: Bounds = {
@@ -36,16 +37,28 @@ function planOf(seed: number, is_quick: boolean): Plan {
   const kind = kinds[seed % kinds.length] as Plan['kind']
   const end = ends[Math.floor(fraction() * ends.length)] as Plan['end']
   if (is_quick) {
-    return { kind, end, bounds: small, hold_ms: 600, slow_ms: 150, flood_bytes: 4 * mb }
+    const hold_ms = 600 + Math.floor(2 * fraction())
+    return { kind, end, bounds: small, hold_ms, slow_ms: 150, flood_bytes: 0 }
   }
   const bounds = fraction() < 0.5 ? small : usual
-  const hold_ms = 2_000 + 8_000 * fraction()
+  const hold_ms = Math.round(2_000 + 8_000 * fraction())
   const slow_ms = Math.round(300 + 2_700 * fraction())
   return { kind, end, bounds, hold_ms, slow_ms, flood_bytes: 4 * bounds.queue_bytes_max }
 }
 
+/** Is made once, for the claim and the controls. */
+let made: Promise<HungBed> | undefined
+
+function prepared(): Promise<HungBed> {
+  made ??= makeHungBed().then((bed) => {
+    process.once('exit', bed.remove)
+    return bed
+  })
+  return made
+}
+
 async function run(given: Given, program: Program, of_kind?: Plan['kind']): Promise<Outcome> {
-  const bed = await makeHungBed()
+  const bed = await prepared()
   const counts: HungCounts = newHungCounts()
   const is_quick = given.n === quick_n || of_kind !== undefined
   const failures: Failure[] = []
@@ -59,11 +72,7 @@ async function run(given: Given, program: Program, of_kind?: Plan['kind']): Prom
       if (++tried % 10 === 0) given.tell(`${tried} of ${given.n}, ${failures.length} failures`)
     }
   }
-  try {
-    await Promise.all(Array.from({ length: at_once }, work))
-  } finally {
-    await bed.remove()
-  }
+  await Promise.all(Array.from({ length: at_once }, work))
   return { tried, faults: tried, failures, figures: { ...counts } }
 }
 
@@ -74,7 +83,8 @@ async function tryOnce(
   counts: HungCounts,
 ): Promise<string | undefined> {
   try {
-    await holdOnce(bed, plan, program, counts)
+    if (plan.kind === 'library') await holdLibrary(bed, plan)
+    else await holdOnce(bed, plan, program, counts)
     return undefined
   } catch (error) {
     const { kind, end, bounds } = plan

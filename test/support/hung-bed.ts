@@ -8,7 +8,8 @@
  * - Reads that see nothing but what is on disk go on. `/healthz` says 200, `/readyz` soon says 503,
  *   one line tells of it while it lasts, and one of its end.
  * - Once the disk works everything that waits is answered, and the program is ready without a
- *   restart. SIGTERM meanwhile ends it within `drain_ms_max`, and says why.
+ *   restart. SIGTERM meanwhile ends it within `drain_ms_max`, six times as long where nothing but a
+ *   checkpoint is left, and it says why; a second one ends it at once.
  * - The file has then, and after a kill, what was answered, nothing that was refused, and no half.
  */
 import { availableParallelism, loadavg } from 'node:os'
@@ -25,8 +26,13 @@ import { wrongInFile } from './hung-file.ts'
 import { type HungBed, type HungServer, type Limits, unedited, until } from './hung-server.ts'
 import type { Edit } from './store-child.ts'
 
-export const kinds = ['log', 'data', 'both', 'slow log', 'slow data'] as const
-export const ends = ['release', 'kill', 'SIGTERM', 'SIGTERM, then release'] as const
+/** `close`: the data file hangs, and nothing waits for it before the program is to end. */
+export const kinds = [
+  ...(['log', 'data', 'both', 'slow log', 'slow data', 'close', 'library'] as const),
+] as const
+export const ends = [
+  ...(['release', 'kill', 'SIGTERM', 'SIGTERM twice', 'SIGTERM, then release'] as const),
+] as const
 
 /** What a program holds at most. */
 export interface Bounds {
@@ -76,14 +82,19 @@ export const newHungCounts = (): HungCounts => ({
 const mb = 1024 * 1024
 /** What the heap of a busy program takes beside its bounds, and a connection. */
 const [heap_mb, connection_mb] = [96, 0.1]
-/** An op that waits has its text, its changes, and these in the frame that is written next. */
-const copies = 4
+/**
+ * A byte that waits is there as its text, in the body that this is a part of, in its changes and in
+ * the frame that is written next; the memory of these two doubles when it grows.
+ */
+const copies = 6
 const op_bytes = 8 * 1024
+/** Of a request. */
+const ops_max = 1_000
 const probe_every_ms = 1_000
 /** As many processes as want each core make everything so much longer. */
-const slower = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
-const soon_ms = (): number => 1_000 * slower()
-const later_ms = (): number => 10_000 * slower()
+export const slower = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+export const soon_ms = (): number => 1_000 * slower()
+export const later_ms = (): number => 10_000 * slower()
 
 /** Throws what is wrong. */
 export async function holdOnce(
@@ -98,6 +109,7 @@ export async function holdOnce(
   try {
     await warm(one)
     if (plan.kind.startsWith('slow')) await slowDown(one)
+    else if (plan.kind === 'close') await hangAtClose(one)
     else await hangUp(one)
   } finally {
     server.release()
@@ -124,7 +136,7 @@ interface Hold {
   readonly ended: Set<string>
 }
 
-function must(is_so: boolean, says: string): asserts is_so {
+export function must(is_so: boolean, says: string): asserts is_so {
   if (!is_so) throw new Error(says)
 }
 
@@ -167,37 +179,55 @@ async function hangUp(one: Hold): Promise<void> {
   memory.judge()
 }
 
-/** From `began_at` on a write of the kind hangs. */
+/** From `began_at` on a write of the kind hangs, and no commit ends. */
 async function begin(one: Hold): Promise<void> {
-  const { plan, server, callers } = one
-  const is_held = (file: 'log' | 'data'): boolean => server.heldAt(file).length > 0
-  if (plan.kind !== 'log') {
-    server.hold('data')
-    // The commits that a checkpoint needs.
-    const in_time = await until(async () => {
-      const sent = callers.send('http', 20, 1_000)
-      await until(() => answered(sent) || is_held('data'), later_ms())
-      const is_wrong = answered(sent) && !isOk(sent)
-      must(!is_wrong, `the data file hangs, and a request got ${sent.answer?.code}`)
-      return is_held('data')
-    }, later_ms())
-    must(in_time !== undefined, 'no checkpoint has begun')
-  }
-  if (plan.kind !== 'data') {
-    server.hold('log')
-    one.began_at = timeOfDay()
-    const sent = callers.send('http', 1, 10)
-    await until(() => answered(sent) || is_held('log'), later_ms())
-    must(!answered(sent), `the commit log hangs, and a request got ${sent.answer?.code}`)
-    must(is_held('log'), 'no write has hung')
-    return
-  }
-  const from_at = timeOfDay()
-  const is_full = (): boolean => linesOf(one, 'slow_commit', from_at, true).length > 0
+  const { kind } = one.plan
+  if (kind !== 'log') await holdData(one)
+  if (kind !== 'data') await holdLog(one)
+  else await fillLog(one)
+}
+
+async function holdLog(one: Hold): Promise<void> {
+  const { server, callers } = one
+  const is_held = (): boolean => server.heldAt('log').length > 0
+  server.hold('log')
+  one.began_at = timeOfDay()
+  const sent = callers.send('http', 1, 10)
+  await until(() => answered(sent) || is_held(), later_ms())
+  must(!answered(sent), `the commit log hangs, and a request got ${sent.answer?.code}`)
+  must(is_held(), 'no write has hung')
+}
+
+/** Until a checkpoint has begun to hang. */
+async function holdData({ plan, server, callers }: Hold): Promise<void> {
+  const is_held = (): boolean => server.heldAt('data').length > 0
+  server.hold('data')
+  let bytes = 0
   const in_time = await until(async () => {
-    for (const way of ways) callers.send(way, 20, 1_000)
-    await until(is_full, 20)
-    return is_full()
+    const sent = callers.send('http', 20, 1_000)
+    bytes += sent.data_bytes
+    await until(() => answered(sent) || is_held(), later_ms())
+    const is_wrong = answered(sent) && !isOk(sent)
+    must(!is_wrong, `the data file hangs, and a request got ${sent.answer?.code}`)
+    // The thread of the checkpoints starts meanwhile.
+    if (bytes > plan.bounds.checkpoint_bytes / 2) await until(is_held, soon_ms() / 4)
+    return is_held()
+  }, later_ms())
+  must(in_time !== undefined, 'no checkpoint has begun')
+}
+
+/** Until commits wait for the checkpoint that hangs. */
+async function fillLog(one: Hold): Promise<void> {
+  const { server, callers } = one
+  let [open, since_ms] = [0, 0]
+  const in_time = await until(async () => {
+    const line = server.lines().findLast(({ event }) => event === 'slow_commit')
+    const now_open = waiting(callers).length
+    const is_waiting = line?.is_under_way === true && now_open > 0
+    if (!is_waiting || now_open !== open) since_ms = performance.now()
+    open = now_open
+    if (!is_waiting && open < 4) for (const way of ways) callers.send(way, 20, 1_000)
+    return is_waiting && performance.now() - since_ms > soon_ms() / 4
   }, later_ms())
   must(in_time !== undefined, 'the data file hangs, and the commit log never became full')
   one.began_at = timeOfDay()
@@ -234,7 +264,9 @@ async function settle({ plan, callers, counts }: Hold): Promise<void> {
   const in_time = await until(async () => {
     const { text } = await callers.ask('/metrics')
     told = Number(/^conveyor_queue_ops (\S+)$/m.exec(text)?.[1])
-    return told === opsOf(waiting(callers))
+    const is_settled = told === opsOf(waiting(callers))
+    if (!is_settled) await pause(steadyClock, 20)
+    return is_settled
   }, later_ms())
   const ops = opsOf(waiting(callers))
   must(in_time !== undefined, `${ops} ops have no answer, and ${told} wait`)
@@ -333,7 +365,7 @@ function watchHealth({ callers }: Hold) {
 async function judgeHealth(one: Hold, { seen }: HealthWatch): Promise<void> {
   const { plan, callers, counts, began_at } = one
   const { ready_ms_max, slow_commit_ms } = plan.bounds
-  const told_ms_max = 2 * probe_every_ms + ready_ms_max + soon_ms()
+  const told_ms_max = ready_ms_max + soon_ms()
   await until(() => seen.not_ready_ms > 0 && seen.reasons !== '', told_ms_max)
   must(seen.not_ready_ms > 0, `/readyz says 200 after ${told_ms_max} ms`)
   must(seen.reasons !== '', `/readyz does not say that the disk hangs`)
@@ -357,8 +389,10 @@ async function judgeHealth(one: Hold, { seen }: HealthWatch): Promise<void> {
       must(line_ms < line_ms_max, `the line ${event} came after ${line_ms} ms`)
     }
     const { text } = await callers.ask('/metrics')
-    const metric = `conveyor_events_total{event="${event}"}`
-    must(text.includes(metric), `no metric ${metric}`)
+    const count = new RegExp(`^conveyor_events_total\\{event="${event}"\\} (\\S+)$`, 'm').exec(
+      text,
+    )?.[1]
+    must(Number(count) > 0, `the metric counts ${count} ${event}`)
   }
 }
 
@@ -378,6 +412,9 @@ async function end(one: Hold, health: HealthWatch): Promise<void> {
       health.leave()
       server.child.kill('SIGTERM')
       return judgeKilled(one, drain_ms_max + 2 * soon_ms())
+    case 'SIGTERM twice':
+      health.leave()
+      return signalTwice(one)
     case 'SIGTERM, then release': {
       health.leave()
       server.child.kill('SIGTERM')
@@ -389,6 +426,40 @@ async function end(one: Hold, health: HealthWatch): Promise<void> {
       return
     }
   }
+}
+
+async function signalTwice(one: Hold): Promise<void> {
+  const { child } = one.server
+  child.kill('SIGTERM')
+  const is_told = (): boolean => linesOf(one, 'draining', 0, false).length > 0
+  must((await until(is_told, soon_ms())) !== undefined, 'it does not take a signal')
+  child.kill('SIGTERM')
+  await endOf(one, soon_ms())
+}
+
+/** Its thread must not be the one that waits, or nobody would end it. */
+async function hangAtClose(one: Hold): Promise<void> {
+  const { plan, server, callers } = one
+  const { drain_ms_max } = plan.bounds
+  server.hold('data')
+  const few = ways.map((way) => callers.send(way, 20, 1_000))
+  await until(() => few.every(answered), later_ms())
+  must(few.every(isOk), 'the data file hangs, and a commit that does not need it waits')
+  if (plan.end === 'SIGTERM twice') return signalTwice(one)
+  server.child.kill('SIGTERM')
+  const is_held = (): boolean => server.heldAt('data').length > 0
+  must((await until(is_held, later_ms())) !== undefined, 'the close writes nothing')
+  const times = 6
+  if (plan.end === 'SIGTERM') return judgeKilled(one, times * drain_ms_max + 2 * soon_ms())
+  if (plan.end === 'kill') {
+    server.child.kill('SIGKILL')
+    await server.ended
+    return
+  }
+  await pause(steadyClock, Math.min(plan.hold_ms, drain_ms_max))
+  server.release()
+  const { code, signal } = await endOf(one, times * drain_ms_max + 2 * soon_ms())
+  must(code === 0, `it ended with ${code ?? signal} though the disk worked again`)
 }
 
 /** The disk works again. */
@@ -450,8 +521,9 @@ async function slowDown(one: Hold): Promise<void> {
     server.hold(kind === 'slow log' ? 'log' : 'data', slow_ms)
     one.began_at = timeOfDay()
     do {
-      const batch = Math.ceil(bounds.queue_ops_max / 8)
-      const wave = Array.from({ length: 12 }, (_, n) =>
+      const batch = Math.min(ops_max, Math.ceil(bounds.queue_ops_max / 8))
+      const requests = Math.ceil((1.5 * bounds.queue_ops_max) / batch)
+      const wave = Array.from({ length: requests }, (_, n) =>
         callers.send(ways[n % 2] as Way, batch, n % 4 === 0 ? 1_000 : 10),
       )
       await until(() => wave.every(answered), 12 * slow_ms + later_ms())

@@ -53,12 +53,12 @@ export type Limits = Partial<Record<LimitName, number>>
 export interface HungBed {
   readonly file: LaneFile
   readonly library: IoLibrary
+  /** A script of this folder, or the program; of edited sources where there are some. */
+  built(name?: string, edits?: readonly Edit[]): Promise<BuiltChild>
   /** A copy of the file in a folder of its own. */
   copy(): string
-  /** The program, of edited sources where there are some. */
-  built(edits: readonly Edit[]): Promise<BuiltChild>
   start(limits: Limits, edits?: readonly Edit[]): Promise<HungServer>
-  remove(): Promise<void>
+  remove(): void
 }
 
 const listeners = ['--http', '--grpc', '--operator'].flatMap((name) => [name, '127.0.0.1:0'])
@@ -71,11 +71,16 @@ export async function makeHungBed(): Promise<HungBed> {
     rmSync(folder, { recursive: true, force: true })
     throw error
   })
-  const children = new Map<readonly Edit[], Promise<BuiltChild>>()
-  const built = (edits: readonly Edit[]): Promise<BuiltChild> => {
-    const known = children.get(edits) ?? buildChild('../../bin/conveyor.ts', edits)
-    children.set(edits, known)
-    return known
+  const children = new Map<string, Promise<BuiltChild>>()
+  const built_in: string[] = []
+  const built: HungBed['built'] = (name = '../../bin/conveyor.ts', edits = unedited) => {
+    const key = JSON.stringify([name, edits])
+    const known = children.get(key)
+    if (known !== undefined) return known
+    const child = buildChild(name, edits)
+    children.set(key, child)
+    void child.then(({ folder }) => built_in.push(folder))
+    return child
   }
   let copies = 0
   const copy = (): string => {
@@ -86,12 +91,11 @@ export async function makeHungBed(): Promise<HungBed> {
   return {
     ...{ file, library, copy, built },
     async start(limits, edits = unedited) {
-      const { script } = await built(edits)
+      const { script } = await built(undefined, edits)
       return startServer({ script, path: copy(), limits, library, access: file.access })
     },
-    async remove() {
-      rmSync(folder, { recursive: true, force: true })
-      for (const child of await Promise.all(children.values())) await child.remove()
+    remove() {
+      for (const one of [folder, ...built_in]) rmSync(one, { recursive: true, force: true })
     },
   }
 }
@@ -141,7 +145,7 @@ function lineOf(text: string): HungLine[] {
 }
 
 /** 0 where the process has ended. */
-function rssOf(pid: number | undefined): number {
+export function rssOf(pid: number | undefined): number {
   try {
     const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
     return Math.round(Number(kb ?? 0) / 1_024)

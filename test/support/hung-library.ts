@@ -1,0 +1,159 @@
+/**
+ * A hold under a program that embeds the library, with its default options or with
+ * `blocking_commits: false`. No call that began while a write hung is answered before it went on;
+ * calls beyond the queue wait, up to `waiting_bytes_max`, and are `overloaded` beyond that. By
+ * default the write that begins to hang may keep the event loop, the next one does not while writes
+ * are slow; without blocking commits none does.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { pause, steadyClock } from '../../src/core/clock.ts'
+import { later_ms, must, type Plan, slower, soon_ms } from './hung-bed.ts'
+import { timeOfDay } from './hung-callers.ts'
+import type { HungOrder, HungReport } from './hung-child.ts'
+import { type Judged, wrongInFile } from './hung-file.ts'
+import { type HungBed, holdsOf, rssOf, until } from './hung-server.ts'
+
+const mb = 1024 * 1024
+const limits = { queue_bytes_max: 2 * mb, waiting_bytes_max: 8 * mb, slow_commit_ms: 150 }
+const flood = { flood: 200, text_bytes: 100_000 }
+/** As in hung-bed: what waits is there in several copies. */
+const rss_mb_more = 96 + (6 * limits.queue_bytes_max + 4 * limits.waiting_bytes_max) / mb
+/** So many answers before a hold. */
+const between = 8
+
+interface Call extends Judged {
+  readonly sent_at: number
+  answer: { readonly code: string; readonly at: number } | undefined
+}
+
+/** Throws what is wrong. */
+export async function holdLibrary(bed: HungBed, plan: Plan): Promise<void> {
+  const { script } = await bed.built('hung-child.ts')
+  const path = bed.copy()
+  const holds = holdsOf(path)
+  const is_blocking = plan.hold_ms % 2 === 0
+  const options = { limits, ...(is_blocking ? {} : { blocking_commits: false }) }
+  const child = spawn(process.execPath, [script, path, JSON.stringify(options)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, ...bed.library(holds.setting) },
+  })
+  const closed = once(child, 'close')
+  const calls = new Map<string, Call>()
+  const told = { late_ms: -1, is_open: false, lines: 0 }
+  createInterface({ input: child.stdout as Readable }).on('line', (line) => {
+    const report = JSON.parse(line) as HungReport
+    if ('sent' in report) {
+      calls.set(report.sent, { refs: [report.sent], sent_at: report.at, answer: undefined })
+    } else if ('ref' in report) {
+      const call = calls.get(report.ref) as Call
+      call.answer = { code: report.code, at: report.at }
+    } else if ('late_ms' in report) told.late_ms = report.late_ms
+    else if ('event' in report) told.lines++
+    else told.is_open = true
+  })
+  const count = (code: string): number =>
+    [...calls.values()].filter(({ answer }) => answer?.code === code).length
+  const one: Held = { child, calls, count, holds, told, hold_ms: plan.hold_ms, is_blocking }
+  try {
+    await until(() => count('ok') >= between, later_ms())
+    must(count('ok') >= between, 'the library answers nothing on a disk that works')
+    const first = await holdOne(one)
+    const ok = count('ok')
+    await until(() => count('ok') >= ok + between, later_ms())
+    must(count('ok') >= ok + between, 'no call was answered once the disk worked again')
+    const second = await holdOne(one, async () => {
+      order(child, flood)
+      await until(() => count('overloaded') > 0, later_ms())
+      must(count('overloaded') > 0, 'calls beyond what may wait were not refused')
+      if (plan.end === 'kill') child.kill('SIGKILL')
+    })
+    if (plan.end !== 'kill') {
+      order(child, { do: 'close' })
+      const ended = await Promise.race([
+        closed,
+        pause(steadyClock, later_ms()).then(() => ['hung']),
+      ])
+      must(ended[0] === 0, `it ended with ${ended}`)
+      const open = [...calls.values()].filter(({ answer }) => answer === undefined)
+      must(open.length === 0, `${open.length} calls have no answer`)
+    }
+    for (const hold of [first, second]) judgeCalls(one, hold)
+  } finally {
+    holds.release()
+    child.kill('SIGKILL')
+    await closed
+  }
+  const wrong = await wrongInFile(path, [...calls.values()])
+  must(wrong === undefined, `${wrong} (${is_blocking ? 'blocking' : 'not blocking'})`)
+  rmSync(join(path, '..'), { recursive: true, force: true })
+}
+
+interface Held {
+  readonly child: ChildProcess
+  readonly calls: ReadonlyMap<string, Call>
+  readonly count: (code: string) => number
+  readonly holds: ReturnType<typeof holdsOf>
+  readonly told: { late_ms: number; readonly is_open: boolean; readonly lines: number }
+  readonly hold_ms: number
+  readonly is_blocking: boolean
+}
+
+interface Times {
+  readonly from_at: number
+  readonly until_at: number
+}
+
+async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Times> {
+  const { child, holds, hold_ms, is_blocking, told } = one
+  // Nothing can be asked of a loop that stands still: its disk is slow then, and hangs not at once.
+  const is_slow = is_blocking && meanwhile !== undefined
+  const nth = is_slow ? 1 : 0
+  const before = holds.heldAt('log').length
+  const rss_mb = rssOf(child.pid)
+  await tellLate(one)
+  holds.hold('log', is_slow ? hold_ms : undefined)
+  const is_held = (): boolean => holds.heldAt('log').length > before + nth
+  must((await until(is_held, later_ms())) !== undefined, 'no write has hung')
+  const from_at = holds.heldAt('log')[before + nth] as number
+  const lines = told.lines
+  await meanwhile?.()
+  await pause(steadyClock, hold_ms - 20 - (timeOfDay() - from_at))
+  const more_mb = rssOf(child.pid) - rss_mb
+  must(more_mb < rss_mb_more, `${more_mb} MB more of memory, over ${rss_mb_more}`)
+  const until_at = Math.min(timeOfDay(), from_at + hold_ms)
+  if (child.signalCode === null && !child.killed) {
+    holds.release()
+    const is_told = (): boolean => told.lines > lines
+    must((await until(is_told, soon_ms())) !== undefined, 'no line slow_commit')
+    const late_ms = await tellLate(one)
+    // By default for one write.
+    const is_standing = late_ms > (is_blocking ? hold_ms : 0) + soon_ms() / 2
+    must(!is_standing, `its event loop stood still for ${Math.round(late_ms)} ms`)
+  }
+  return { from_at, until_at }
+}
+
+/** For how long its event loop has stood still since it was asked last. */
+async function tellLate({ child, told }: Held): Promise<number> {
+  told.late_ms = -1
+  order(child, { do: 'tell' })
+  must((await until(() => told.late_ms >= 0, 2_000 * slower())) !== undefined, 'it stands still')
+  return told.late_ms
+}
+
+function judgeCalls({ calls }: Held, { from_at, until_at }: Times): void {
+  for (const { refs, sent_at, answer } of calls.values()) {
+    if (sent_at < from_at || answer === undefined || answer.at > until_at) continue
+    const { code } = answer
+    must(code === 'overloaded', `${refs[0]} got ${code} while the commit log hung`)
+  }
+}
+
+function order(child: ChildProcess, what: HungOrder): void {
+  child.stdin?.write(`${JSON.stringify(what)}\n`)
+}
