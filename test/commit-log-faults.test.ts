@@ -19,7 +19,7 @@ const segment = 'store/commit-log/segment.ts'
 const worker = 'store/commit-log/checkpoint-worker.ts'
 const inline: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'runCheckpoint(await opening, withBuffers(job), scratch)'
+const in_thread = 'runCheckpoint(await opening, withBuffers(job), scratch, onCommit)'
 const garbled: Edit = {
   file: 'store/commit-log/checkpoint.ts',
   from: 'own.set(frames)',

@@ -95,7 +95,8 @@ describe('a checkpoint that fails', () => {
     await assert.rejects(put(3), { code: 'store_failed' })
     assert.deepEqual(failures, ['store_failed'])
     const failing = ['backup_begun', 'checkpoint_failed', 'store_failed']
-    assert.deepEqual(told.filter((event) => event !== 'slow_writes').toSorted(), failing)
+    const heard = told.filter((event) => !event.startsWith('slow_'))
+    assert.deepEqual(heard.toSorted(), failing)
     assert.equal(await store.view((view) => view.get('last')?.toString()), '1')
     await bringBack(path)
     await store.close()

@@ -123,6 +123,7 @@ describe('not ready', () => {
     const late = { commit: 'a commit takes over 1 ms: the disk hangs' }
     assert.deepEqual(reasonsOf(await ready()), late)
     assert.equal(writes.count, 1)
+    trouble.commit = async () => {}
     release()
     await written
     assert.deepEqual(reasonsOf(await ready()), {})

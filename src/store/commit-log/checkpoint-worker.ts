@@ -28,8 +28,9 @@ if (port !== null) {
   const { path } = workerData as CheckpointWorkerData
   const opening = attachLmdbTree(path)
   const scratch = newScratch()
+  const onCommit = (): void => port.postMessage('committed' satisfies CheckpointMessage)
   const run = async (job: CheckpointJob): Promise<void> => {
-    runCheckpoint(await opening, withBuffers(job), scratch, () => port.postMessage('committed'))
+    runCheckpoint(await opening, withBuffers(job), scratch, onCommit)
   }
   port.on('message', async (message: CheckpointJob | 'close') => {
     let result: CheckpointResult = {}

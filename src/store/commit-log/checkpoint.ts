@@ -43,8 +43,8 @@ const kept_bytes_max = spare_factor * arena_bytes
 type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'refresh'>
 
 /**
- * Everything is on disk when it returns; `onCommit` is called after each commit but the last. Throws
- * `no_space`, the error of LMDB, or an error if the frames are not what was written.
+ * Everything is on disk when it returns; `onCommit` is called after each commit but the last.
+ * Throws `no_space`, the error of LMDB, or an error if the frames are not what was written.
  */
 export function runCheckpoint(
   tree: Target,
