@@ -91,6 +91,50 @@ test('each request has its own moves', async () => {
   await engine.close()
 })
 
+test('a signal that changes the number of another node is told there too, without moves left', async () => {
+  const engine = await engineWith({ limits: { moves_per_transaction_max: 2 } })
+  const counted = (id: string, obj_type: number, esc_node_id: string) => ({
+    ...{ id, obj_type },
+    condition: {
+      logics: [{ type: 'api_callback' }],
+      semaphors: [{ type: 'count', value: 1, esc_node_id }],
+    },
+  })
+  const nodes = [
+    counted('start', 1, 'one'),
+    counted('one', 0, 'two'),
+    node('two', 0, [{ type: 'api_callback' }]),
+  ]
+  await engine.putProcess({ obj_id: 2, scheme: { nodes } })
+  await engine.create({ conv_id: 2, ref: 'a', data: {} })
+  const found = await Promise.all(
+    ['start', 'one', 'two'].map((node_id) => tasksOf(engine, 2, { node_id })),
+  )
+  assert.deepEqual(
+    found.map((tasks) => tasks.length),
+    [1, 1, 1],
+  )
+  await engine.close()
+})
+
+test('a task that calls one that fails over its timer, again and again, fails with the tag loop', async () => {
+  const engine = await engineWith({ limits: { moves_without_rest_max: 20 } })
+  const wait = {
+    logics: [{ type: 'api_callback' }],
+    semaphors: [{ type: 'time', dimension: 'sec', value: '{{no_time}}', to_node_id: 'start' }],
+  }
+  const start = [{ type: 'api_rpc', conv_id: 2, extra: {}, extra_type: {}, err_node_id: 'start' }]
+  await engine.putProcess({
+    obj_id: 2,
+    scheme: { nodes: [{ id: 'start', obj_type: 1, condition: wait }] },
+  })
+  await engine.putProcess({ obj_id: 3, scheme: { nodes: [node('start', 1, start)] } })
+  await engine.create({ conv_id: 3, ref: 'a', data: {} })
+  const { status, status_details } = (await engine.task({ conv_id: 3, ref: 'a' })) ?? {}
+  assert.deepEqual([status, status_details?.tag], ['failed', 'loop'])
+  await engine.close()
+})
+
 /** A task `bad`, whose next change meets a bug. */
 async function createBroken(engine: Engine, tree: ReturnType<typeof memoryTree>): Promise<void> {
   const { obj_id } = await create(engine, 'bad', { a: 1 })

@@ -194,7 +194,9 @@ function startWait(
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
     countSteps(tx)
   }
-  if (task.due_ms === 0 || task.due_ms > now_ms) task.moves = 0
+  // What has failed over its timer does not rest: a caller that calls it again makes a move.
+  const is_resting = task.status === 'delayed' && (task.due_ms === 0 || task.due_ms > now_ms)
+  if (is_resting) task.moves = 0
 }
 
 /**

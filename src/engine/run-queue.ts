@@ -52,7 +52,8 @@ export function drainRunQueue(tx: Transaction): void {
       runTask(tx, run_queue.shift() as string)
       resumeUnansweredCallers(tx)
     }
-    sendSignals(tx)
+    // A signal may change a number itself, which no later transaction compares with this one.
+    while (sendSignals(tx));
   } while (run_queue.length > 0 && tx.moves_left > 0)
   if (run_queue.length > 0) run_queue.length = 0
 }
@@ -74,8 +75,12 @@ export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft
   if (!migrateTask(tx, process, draft)) advance(tx, process, draft, task.logic_at)
 }
 
-/** A count semaphor sends a task when the number of tasks in its node reaches or leaves a value. */
-function sendSignals(tx: Transaction): void {
+/**
+ * A count semaphor sends a task when the number of tasks in its node reaches or leaves a value.
+ * Answers whether one was sent.
+ */
+function sendSignals(tx: Transaction): boolean {
+  let has_sent = false
   for (const { conv_id, node_id, before, now } of tx.takeCountChanges()) {
     const process = tx.process(conv_id)
     for (const { value, esc_node_id } of process?.graph.nodes.get(node_id)?.count_semaphors ?? []) {
@@ -84,6 +89,8 @@ function sendSignals(tx: Transaction): void {
       const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
       const given = { conv_id, ref: undefined, user_id: undefined, doc }
       startTask(tx, given, esc_node_id, tx.chain_moves, 'count')
+      has_sent = true
     }
   }
+  return has_sent
 }

@@ -223,7 +223,7 @@ export function drain(world: World): void {
       }
       answerCallers(world)
     }
-    sendSignals(world)
+    while (sendSignals(world));
   } while (tx.ready.length > 0 && tx.moves_left > 0)
   tx.ready.length = 0
 }
@@ -288,7 +288,9 @@ export function waitAt(node: PlanNode | undefined, { at }: ModelTask, does: stri
   return node?.steps.findIndex((step) => step.does === does) ?? -1
 }
 
-function sendSignals(world: World): void {
+/** Whether one was sent, which may have changed a number itself. */
+function sendSignals(world: World): boolean {
+  let has_sent = false
   const changes = [...world.tx.touched.values()].map((touched) => {
     const { conv, node, told: before } = touched
     touched.told = world.liveCount(conv, node)
@@ -302,6 +304,8 @@ function sendSignals(world: World): void {
       const nobody = { ref: undefined, user: undefined, former: undefined, caller: undefined }
       world.meet(`signal ${data.start}`)
       startTask(world, { conv, data, ...nobody }, to, world.tx.chain_moves, 'count')
+      has_sent = true
     }
   }
+  return has_sent
 }

@@ -95,8 +95,8 @@ export interface ModelBed {
   isBroken(): boolean
   /** Ends a broken engine and opens another one on what was written. */
   reopenBroken(): Promise<void>
-  /** Resolves once nothing moves by itself. */
-  settled(): Promise<void>
+  /** Resolves with true once nothing moves by itself, with false if that takes too many commits. */
+  settled(commits_max: number): Promise<boolean>
 }
 
 /** Turns of the event loop without a commit after which nothing is under way. */
@@ -136,7 +136,8 @@ export async function modelBed(
       is_broken = false
       await open()
     },
-    async settled() {
+    async settled(commits_max) {
+      const began = commits
       let seen = commits
       for (let quiet = 0; quiet < quiet_turns; ) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -144,7 +145,10 @@ export async function modelBed(
         const moves = committing > 0 || commits !== seen || (wake_ms ?? Infinity) <= clock.now_ms()
         quiet = moves && !is_broken ? 0 : quiet + 1
         seen = commits
+        // Each is counted as it begins and as it ends.
+        if (commits - began > 2 * commits_max) return false
       }
+      return true
     },
   }
 
