@@ -129,6 +129,39 @@ for (const [free_bytes, is_asked_each] of disks) {
   })
 }
 
+/** [bytes free beyond the least, is a small commit soon in a checkpoint] */
+const after_commit: [more_bytes: number, is_merged: boolean][] = [
+  [0, true],
+  [2 ** 20, false],
+]
+for (const [more_bytes, is_merged] of after_commit) {
+  const what = is_merged ? 'is checkpointed, for it may free pages' : 'waits for more'
+  it(`a commit on a disk that has ${more_bytes} bytes beyond the least ${what}`, async () => {
+    const path = newDiskPath()
+    const manifest = { id: log_id, seq: 0, is_open: true }
+    const reserve_bytes = 2 ** 23
+    let asked = 0
+    const freeBytes = (): number => {
+      asked++
+      return reserve_bytes + more_bytes
+    }
+    const lmdb = { ...(await openTree(path)), freeBytes }
+    const writer = writerOver(
+      memoryLog([], () => undefined),
+      manifest,
+    )
+    const tree = commitLogTree(lmdb, path, manifest, writer, { reserve_bytes, tell() {} })
+    await tree.commit(changesNamed('k'))
+    // The disk is asked once a second without a commit, and then it is decided.
+    const asked_before = asked
+    const isOver = (): boolean =>
+      is_merged ? tree.numbers?.()?.checkpoints === 1 : asked === asked_before + 2
+    while (!isOver()) await new Promise((resolve) => setTimeout(resolve, 10))
+    assert.equal(tree.numbers?.()?.checkpoints, is_merged ? 1 : 0)
+    await tree.close()
+  })
+}
+
 /** What becomes of the transaction whose append fails so, and of those after it. */
 const failures: [failure: Failure, code: string, is_kept: boolean, later: string][] = [
   ['no_space', 'no_space', false, 'ok'],

@@ -170,7 +170,7 @@ describe('a slow commit', () => {
 })
 
 describe('a full disk', () => {
-  /** [step, what is told of it]; a number is how many bytes are free, 10 are wanted */
+  /** [step, what is told of it]; a number is how many bytes are free, 10 are wanted, 11 again */
   const rows: [
     what: string,
     steps: [step: number | 'refused' | 'commitRefused' | 'committed', told?: EventName][],
@@ -181,15 +181,18 @@ describe('a full disk', () => {
         ['refused', 'no_space'],
         ['refused'],
         [9],
-        [10, 'space_back'],
+        [10],
+        [11, 'space_back'],
+        [11],
         [10],
         ['refused', 'no_space'],
       ],
     ],
     [
       'is full until a commit succeeds, if one was refused',
-      [['commitRefused', 'no_space'], [10], [99], ['committed'], [10, 'space_back']],
+      [['commitRefused', 'no_space'], [11], [99], ['committed'], [11, 'space_back']],
     ],
+    ['is not full for a request that is large', [[11], ['refused'], [11]]],
     ['is not told of by a commit', [['committed'], [0], [10]]],
   ]
   for (const [what, steps] of rows) {

@@ -111,7 +111,8 @@ export function newAdmission(options: AdmissionOptions): Admission {
     if (is_closed) return 'shutting_down'
     if (failure() !== undefined) return 'store_failed'
     if (is_full || isAway()) return 'overloaded'
-    return hasDiskSpace(limits.disk_free_bytes_min, bytes) ? undefined : 'no_space'
+    const has_room = !store.isFull() && hasDiskSpace(limits.disk_free_bytes_min, bytes)
+    return has_room ? undefined : 'no_space'
   }
 
   /** Whether these ops may join the line; ops that never fit may not. */
@@ -188,7 +189,8 @@ export function newAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
+/** What writes nothing. */
+export const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
 
 /** About what ops take in memory until they are durable. */
 function bytesOfAll(ops: readonly (Op | OpResult)[]): number {

@@ -11,6 +11,7 @@ import { type Clock, within } from '../core/clock.ts'
 import type { WholeFaultCode } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
+import { freeBytesAgain } from '../store/space-watch.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyState } from './secrets.ts'
 
@@ -28,7 +29,7 @@ export interface Readiness {
 
 /**
  * `open`: it does not close; `commit`: a commit succeeds, in time; `disk`: above
- * `disk_free_bytes_min`; `key`: secrets can be read; `queue`: it has room; `background`: timers and
+ * `disk_free_bytes_min`, by a little where it was full; `key`: secrets can be read; `queue`: it has room; `background`: timers and
  * schedules go on.
  */
 export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue' | 'background'
@@ -97,12 +98,15 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   function diskCheck(): ReadyCheck {
     const { disk_free_bytes_min, slow_commit_ms } = limits
     const free_bytes = store.freeBytes()
-    if (free_bytes === undefined || free_bytes >= disk_free_bytes_min) {
+    if (free_bytes === undefined || (free_bytes >= disk_free_bytes_min && !store.isFull())) {
       if (!store.isCheckpointSlow()) return fine
       const reason = `a checkpoint has waited over ${slow_commit_ms} ms: the disk hangs`
       return { ok: true, reason: `${reason}; commits go on until the commit log is full` }
     }
-    return notOk(`${free_bytes} bytes are free, disk_free_bytes_min is ${disk_free_bytes_min}`)
+    const again = `writing resumes with ${freeBytesAgain(disk_free_bytes_min)}`
+    return notOk(
+      `${free_bytes} bytes are free, disk_free_bytes_min is ${disk_free_bytes_min}; ${again}`,
+    )
   }
 
   return async () => {

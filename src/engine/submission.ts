@@ -5,10 +5,10 @@
  */
 import { checkOpCount } from '../codec/op.ts'
 import type { Counters } from '../core/counters.ts'
-import { codeOf, fault, isStoreUnavailable } from '../core/faults.ts'
+import { codeOf, fault, isFault, isStoreUnavailable } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../core/model.ts'
-import type { Admission } from './admission.ts'
+import { type Admission, isRead } from './admission.ts'
 import { applyOps } from './ops.ts'
 import type { ApplyOps, Outcome, Replays } from './replays/replays.ts'
 import type { RequestName } from './replays/request-name.ts'
@@ -61,6 +61,7 @@ export function newSubmission(options: SubmissionOptions): Submission {
     return new Promise((resolve, reject) => {
       const began_ms = may_wait ? counters.beginRequest() : 0
       let entered_bytes = 0
+      let begin = (): void => {}
       const refuse = (reason: unknown): void => {
         if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
         reject(reason)
@@ -82,6 +83,8 @@ export function newSubmission(options: SubmissionOptions): Submission {
           resolve(is_repeat ? outcome.results : outcome)
         },
         reject(error) {
+          // It has read what a full disk then refused, and reads again what is there.
+          if (isFault(error) && error.code === 'no_space' && ops.every(isRead)) return begin()
           admission.leave(ops.length, entered_bytes)
           // After the turn of the queue: `onBug` is not ours, and may call the engine or throw.
           Promise.reject(error).catch(throwFault).catch(refuse)
@@ -92,10 +95,13 @@ export function newSubmission(options: SubmissionOptions): Submission {
         name = replays.nameOf(ops, caller)
         // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
         const trace = may_wait ? traces?.of(caller) : caller.trace
-        const enter = (bytes: number): void => {
-          entered_bytes = bytes
+        begin = (): void => {
           if (traces === undefined || trace === undefined) transactions.enter(request)
           else traces.apply(transactions, ops, trace, run).then(request.resolve, request.reject)
+        }
+        const enter = (bytes: number): void => {
+          entered_bytes = bytes
+          begin()
         }
         const bytes = admission.enter(ops, caller, may_wait)
         // The ops are queued in the turn that gives them room, before any later ones.

@@ -208,6 +208,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
       space.refused()
       return false
     },
+    isFull: space.isFull,
     damage: async () => (await tree.damage?.()) ?? [],
     async backup(path) {
       const began_ms = performance.now()

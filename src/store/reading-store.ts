@@ -43,6 +43,7 @@ export function readingStore(
     commit_ms: () => 0,
     isCheckpointSlow: () => false,
     hasRoom: () => true,
+    isFull: () => false,
     damage: async () => [],
     backup: async () => refuse(),
     numbers: () => ({ commits: 0, file: undefined }),

@@ -1,15 +1,19 @@
 /**
- * Tells that writes begin to be refused because the disk is full, and that there is room again:
- * each once, however many are refused meanwhile.
+ * Knows whether the disk is full, and tells that writes begin to be refused for it, and that there
+ * is room again: each once, however many are refused meanwhile.
  *
- * There is room again once so many bytes are free that requests are taken. After the store itself
- * has refused a commit, one must have succeeded too: not every disk that takes no more says so.
+ * Once a request was refused there is room again only where a little more than the least is free:
+ * else the larger requests would be refused and the smaller ones taken, and each second there would
+ * be room and none. After the store itself has refused a commit, one must have succeeded too: not
+ * every disk that takes no more says so.
  */
 import type { Clock } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 
 export interface SpaceWatch {
-  /** A request was refused before it came to the store. */
+  /** Whether requests are refused, however small, until more is free. */
+  isFull(): boolean
+  /** A request was refused before it came to the store; a large one where others have room. */
   refused(): void
   commitRefused(): void
   committed(): void
@@ -20,15 +24,20 @@ export interface SpaceWatchOptions {
   readonly tell: Tell
   readonly clock: Clock
   readonly freeBytes: () => number | undefined
-  /** From here on requests are taken. */
+  /** Below it no request is taken. */
   readonly free_bytes_min: number
 }
+
+/** So many must be free until requests are taken again. */
+export const freeBytesAgain = (free_bytes_min: number): number =>
+  Math.ceil(free_bytes_min * (1 + 1 / 16))
 
 /** Between two looks at a disk that was full. */
 const look_ms = 1_000
 
 export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
   const { tell, clock, freeBytes, free_bytes_min } = options
+  const free_bytes_again = freeBytesAgain(free_bytes_min)
   let since_ms: number | undefined
   let must_commit = false
   let cancel = (): void => {}
@@ -37,16 +46,17 @@ export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
     cancel = clock.wake_at(clock.now_ms() + look_ms, look)
   }
 
+  const isShort = (): boolean => (freeBytes() ?? Number.POSITIVE_INFINITY) < free_bytes_again
+
   function look(): void {
-    const free_bytes = freeBytes() ?? Number.POSITIVE_INFINITY
-    if (must_commit || since_ms === undefined || free_bytes < free_bytes_min) arm()
+    if (must_commit || since_ms === undefined || isShort()) arm()
     else {
-      tell('space_back', { ms: clock.now_ms() - since_ms, free_bytes })
+      tell('space_back', { ms: clock.now_ms() - since_ms, free_bytes: freeBytes() })
       since_ms = undefined
     }
   }
 
-  function refused(): void {
+  function begin(): void {
     if (since_ms !== undefined) return
     since_ms = clock.now_ms()
     tell('no_space', { free_bytes: freeBytes(), free_bytes_min })
@@ -54,10 +64,13 @@ export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
   }
 
   return {
-    refused,
+    isFull: () => since_ms !== undefined && isShort(),
+    refused() {
+      if (isShort()) begin()
+    },
     commitRefused() {
       must_commit = true
-      refused()
+      begin()
     },
     committed() {
       must_commit = false

@@ -63,8 +63,10 @@ export interface Store {
   commit_ms(): number
   /** Whether a checkpoint waits for the disk for longer than a commit may take. */
   isCheckpointSlow(): boolean
-  /** Whether so many are free; if not, `no_space` is told. */
+  /** Whether so many are free; if not, `no_space` is told, unless the disk is not yet full. */
   hasRoom(bytes: number): boolean
+  /** Whether the disk was full, and not much more is free than requests need at least. */
+  isFull(): boolean
   /** A sentence for each page of the file that is not what was written; none in memory. */
   damage(): Promise<string[]>
   /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */

@@ -59,6 +59,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
       tellFailed(told)
       options.onFailure?.(told)
     },
+    free_bytes_min: options.limits?.disk_free_bytes_min ?? 0,
   })
   const { clock = fakeClock(), chance = systemChance } = options
   const limits = limitsWith({ ...at_once, ...options.limits })

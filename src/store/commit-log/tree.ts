@@ -24,6 +24,7 @@ import { isFull } from '../file-system.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'
+import { freeBytesAgain } from '../space-watch.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import { boundsFor, type CommitLogBounds } from './bounds.ts'
@@ -145,7 +146,7 @@ export function commitLogTree(
     const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
       askFreeBytes()
-      void inTurn(async () => checkpointIfFull())
+      void inTurn(async () => checkpointIfFull(isDiskFull()))
     }
     return watchFiles(paths, onCheck, (lost) => {
       is_log_lost = lost !== path
@@ -180,6 +181,11 @@ export function commitLogTree(
   function debtMax(): number {
     const left = free_bytes + spareBytes(tree) - (options.reserve_bytes ?? 0)
     return Math.max(left, debt_min_bytes)
+  }
+
+  /** What was deleted frees pages of the file only once a checkpoint has it. */
+  function isDiskFull(): boolean {
+    return free_bytes + spareBytes(tree) < freeBytesAgain(options.reserve_bytes ?? 0)
   }
 
   /** Whether the active segment's file can take a frame. */
@@ -246,14 +252,13 @@ export function commitLogTree(
     }
   }
 
-  function checkpointIfFull(): void {
+  function checkpointIfFull(is_due = false): void {
     if (commit_log === undefined || broken !== undefined || closing !== undefined) return
     const starts_at = backups_waiting > 0 ? bounds.bytes_max : bounds.checkpoint_bytes
     // Well before commits have to wait.
     const is_tight = 2 * debt() > debtMax()
-    if (commit_log.frozen().bytes() > 0 || memoryOf(commit_log.active()) >= starts_at || is_tight) {
-      checkpointer.begin()
-    }
+    const is_large = commit_log.frozen().bytes() > 0 || memoryOf(commit_log.active()) >= starts_at
+    if (is_large || is_tight || is_due) checkpointer.begin()
   }
 
   /** Starts the commit log that had no disk space at the open, if there is space now. */
