@@ -29,8 +29,8 @@ export interface Readiness {
 
 /**
  * `open`: it does not close; `commit`: a commit succeeds, in time; `disk`: above
- * `disk_free_bytes_min`, by a little where it was full; `key`: secrets can be read; `queue`: it has room; `background`: timers and
- * schedules go on.
+ * `disk_free_bytes_min`, by a little where it was full; `key`: secrets can be read; `queue`: it has
+ * room; `background`: timers and schedules go on.
  */
 export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue' | 'background'
 

@@ -9,7 +9,7 @@ import { judge, type Proof } from '../proof/proof.ts'
 import { codePath } from './package-folder.ts'
 
 export const proof_groups = {
-  crashes: ['kill', 'power', 'io', 'hung', 'backup', 'rot', 'drain'],
+  crashes: ['kill', 'power', 'io', 'hung', 'full', 'backup', 'rot', 'drain'],
   callers: ['fuzz', 'vectors', 'slow', 'timing', 'race', 'replay'],
   time: ['model', 'time', 'soak'],
 } as const
