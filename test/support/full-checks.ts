@@ -4,7 +4,8 @@
  */
 import { shuffled } from './fractions.ts'
 import type { FullServer } from './full-bed.ts'
-import { becomes, cancel, type Knowledge, liveRefs, readTasks } from './full-load.ts'
+import { cancel, type Knowledge, liveRefs, readTasks } from './full-knowledge.ts'
+import { becomes } from './full-load.ts'
 import { plain as conv_id } from './lanes.ts'
 import { freeBytesOf, type SmallDisk } from './small-disk.ts'
 

@@ -89,7 +89,7 @@ export function commitLogTree(
   opened_commit_log: CommitLogWriter | undefined,
   options: CommitLogTreeOptions,
 ): CommitLogTree {
-  const { files } = options
+  const { files, reserve_bytes = 0 } = options
   const bounds: CommitLogBounds = {
     ...boundsFor(options.checkpoint_bytes ?? 0),
     ...options.bounds,
@@ -146,7 +146,9 @@ export function commitLogTree(
     const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
       askFreeBytes()
-      void inTurn(async () => checkpointIfFull(isDiskFull()))
+      // What was deleted frees pages of the file only once a checkpoint has it.
+      const is_full = free_bytes + spareBytes(tree) < freeBytesAgain(reserve_bytes)
+      void inTurn(async () => checkpointIfFull(is_full))
     }
     return watchFiles(paths, onCheck, (lost) => {
       is_log_lost = lost !== path
@@ -179,13 +181,7 @@ export function commitLogTree(
   }
 
   function debtMax(): number {
-    const left = free_bytes + spareBytes(tree) - (options.reserve_bytes ?? 0)
-    return Math.max(left, debt_min_bytes)
-  }
-
-  /** What was deleted frees pages of the file only once a checkpoint has it. */
-  function isDiskFull(): boolean {
-    return free_bytes + spareBytes(tree) < freeBytesAgain(options.reserve_bytes ?? 0)
+    return Math.max(free_bytes + spareBytes(tree) - reserve_bytes, debt_min_bytes)
   }
 
   /** Whether the active segment's file can take a frame. */

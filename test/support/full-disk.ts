@@ -1,0 +1,246 @@
+/**
+ * One disk that a server fills: of chance is how large it is, who takes its last byte and when, and how
+ * there is room again. Throws what is wrong.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fractionsOf } from './fractions.ts'
+import type { FullBed, FullServer, SomeLimits } from './full-bed.ts'
+import {
+  canBeCanceled,
+  canBeRead,
+  checkEvents,
+  hasNotFailed,
+  isRefused,
+  isUnready,
+} from './full-checks.ts'
+import {
+  cancel,
+  judgeFile,
+  type Knowledge,
+  liveRefs,
+  makeOne,
+  newKnowledge,
+} from './full-knowledge.ts'
+import { becomes, startLoad } from './full-load.ts'
+import { plain as conv_id } from './lanes.ts'
+import { freeBytesOf, mountDisk, type SmallDisk, takeTheRest } from './small-disk.ts'
+
+const mib = 1024 * 1024
+/** Tasks that are read where it is not all. */
+const some = 20
+const kinds = ['tmpfs', 'ext4'] as const
+
+/**
+ * How there is room again. `others` remove a file; `tasks` are canceled one by one, or by a `bulk`
+ * job; `killed` and `closed`: others remove a file from under the next process.
+ */
+const ends = ['others', 'tasks', 'bulk', 'killed', 'closed'] as const
+
+/** What a seed tries. */
+interface Form {
+  readonly kind: (typeof kinds)[number]
+  readonly megabytes: number
+  /** Of each of two files that others have on the disk, and may remove. */
+  readonly others_mb: number
+  /** Of a task. */
+  readonly bytes: number
+  readonly limits: SomeLimits & { readonly disk_free_bytes_min: number }
+  /** How often others take the last byte while callers fill the disk. */
+  readonly thefts: number
+  /** Whether callers fill the disk once more before the end, once others have made room. */
+  readonly fills_twice: boolean
+  /** Whether others take the last byte of the full disk, too. */
+  readonly takes_last: boolean
+  readonly end: (typeof ends)[number]
+}
+
+function formOf(seed: number, fraction: () => number): Form {
+  const one = <T>(values: readonly T[]): T => values[Math.floor(fraction() * values.length)] as T
+  const kind = kinds[seed % 2] as Form['kind']
+  const end = one(ends)
+  // Free pages count half: where they make the room, they must be many.
+  const is_own_room = end === 'tasks' || end === 'bulk'
+  const free_mb = one(is_own_room ? [16, 32] : [16, 32, 64])
+  const others_mb = one([4, 8])
+  // A small ext4 has a journal of 4 MB, and keeps a twentieth for itself.
+  const own_mb = kind === 'ext4' ? 10 + Math.floor(free_mb / 10) : 0
+  return {
+    ...{ kind, others_mb, end },
+    megabytes:
+      free_mb + 2 * others_mb + own_mb + (is_own_room ? 32 : 10) + Math.floor(8 * fraction()),
+    bytes: one([1_500, 5_000, 50_000]),
+    limits: {
+      disk_free_bytes_min: free_mb * mib,
+      // At 64 kB there is always a rotation or a checkpoint under way.
+      checkpoint_bytes: one([64 * 1024, mib, 0]),
+      ended_kept_ms: 0,
+    },
+    thefts: Math.floor(3 * fraction()),
+    fills_twice: fraction() < 0.3,
+    takes_last: fraction() < 0.5,
+  }
+}
+
+/** Counts over all tries. */
+export interface Counts {
+  tmpfs: number
+  ext4: number
+  tasks: number
+  refused: number
+  kills: number
+}
+
+/** A control has other limits, or always the same form. */
+export interface Change {
+  readonly form?: Partial<Form>
+  readonly limits?: SomeLimits
+}
+
+/** The faults that were injected. */
+export async function fillDisk(
+  bed: FullBed,
+  seed: number,
+  change: Change,
+  counts: Counts,
+): Promise<number> {
+  const fraction = fractionsOf(seed)
+  const form = { ...formOf(seed, fraction), ...change.form }
+  const disk = mountDisk(form.kind, form.megabytes)
+  if (disk === undefined) throw new Error('no disk could be mounted')
+  counts[form.kind]++
+  const own = join(disk.path, 'own')
+  mkdirSync(own)
+  bed.putFile(own)
+  // One file for each time that they make room.
+  for (const name of ['others', 'more']) {
+    writeFileSync(join(disk.path, name), Buffer.alloc(form.others_mb * mib, 1))
+  }
+  const knowledge = newKnowledge(form.bytes)
+  const start = () => bed.serve(own, { ...form.limits, ...change.limits })
+  const trial: Trial = { served: await start(), start, disk, form, knowledge, fraction }
+  try {
+    await fill(trial, counts)
+    await makeRoom(trial)
+    hasNotFailed(trial.served, form.thefts > 0 || form.takes_last)
+    const wrong = await trial.served.stop()
+    if (wrong !== undefined) throw new Error(wrong)
+    await judgeFile(own, knowledge)
+    counts.tasks += knowledge.tasks.size
+    counts.refused += knowledge.codes.get('no_space') ?? 0
+    return 1 + form.thefts + Number(form.takes_last)
+  } catch (error) {
+    const { events, said } = trial.served
+    const told = events.filter((event) => event !== 'request_refused').slice(-20)
+    const { stack } = error as Error
+    throw new Error(`${JSON.stringify(form)}: ${stack}\ntold ${told}; said ${said()}`)
+  } finally {
+    await trial.served.kill()
+    disk.remove()
+  }
+}
+
+interface Trial {
+  /** That runs now. */
+  served: FullServer
+  start(): Promise<FullServer>
+  readonly disk: SmallDisk
+  readonly form: Form
+  readonly knowledge: Knowledge
+  readonly fraction: () => number
+}
+
+/** Callers fill the disk, others take its last byte; at the end it is full, and nobody writes. */
+async function fill(trial: Trial, counts: Counts): Promise<void> {
+  const { served, disk, form, knowledge, fraction } = trial
+  const { disk_free_bytes_min } = form.limits
+  const load = startLoad(served, knowledge, fraction)
+  for (let thefts = 0; thefts < form.thefts; thefts++) {
+    await sleep(20 + 300 * fraction())
+    const giveBack = await takeTheRest(disk)
+    await load.refused()
+    await giveBack()
+    if (freeBytesOf(disk) > disk_free_bytes_min + roomy_bytes) await load.taken()
+  }
+  await load.refused()
+  let fillings = 1
+  if (form.fills_twice) {
+    await isRefused(served, disk, disk_free_bytes_min)
+    rmSync(join(disk.path, 'more'))
+    await load.taken()
+    await load.refused()
+    fillings++
+  }
+  if (liveRefs(knowledge).length === 0) throw new Error('nothing was taken')
+  await isRefused(served, disk, disk_free_bytes_min)
+  await isUnready(served)
+  await canBeRead(served, knowledge, fraction)
+  await canBeCanceled(served, knowledge, fraction)
+  checkEvents(served, fillings + form.thefts)
+  hasNotFailed(served, form.thefts > 0)
+  if (form.end === 'killed') {
+    counts.kills++
+    await served.kill()
+  }
+  await load.stop()
+}
+
+/** With so much above the bound every request is taken. */
+const roomy_bytes = 4 * mib
+
+/** There is room again, where the form says so in another process, and the server serves again. */
+async function makeRoom(trial: Trial): Promise<void> {
+  const { start, disk, form, knowledge, fraction } = trial
+  const is_new = form.end === 'killed' || form.end === 'closed'
+  const giveBack = form.takes_last ? await takeTheRest(disk) : async () => {}
+  if (form.end === 'closed') {
+    await canBeRead(trial.served, knowledge, fraction, some)
+    const wrong = await trial.served.stop()
+    if (wrong !== undefined) throw new Error(wrong)
+  }
+  if (is_new) trial.served = await start()
+  const { served } = trial
+  if (form.takes_last) {
+    await canBeRead(served, knowledge, fraction, some)
+    await makeOne(served, knowledge)
+    const [ref] = liveRefs(knowledge) as [string]
+    await cancel(knowledge, ref, async (target) => (await served.grpc.cancel(target)).proc)
+    await giveBack()
+  }
+  // A start may find room that the process before had taken.
+  if (!is_new) await isUnready(served)
+  if (form.end === 'tasks') await cancelMost(served, knowledge)
+  else if (form.end === 'bulk') await cancelAll(served, knowledge)
+  else rmSync(join(disk.path, 'others'))
+  await becomes('writes are taken again', () => makeOne(served, knowledge))
+  await becomes('it is ready again', async () => (await served.get('/readyz')).status === 200)
+  const isOver = (): boolean =>
+    served.events.findLast((event) => /space/.test(event)) !== 'no_space'
+  await becomes('space_back is told', isOver)
+}
+
+/** Ends three of four tasks, which frees pages of the file. */
+async function cancelMost({ grpc }: FullServer, knowledge: Knowledge): Promise<void> {
+  const refs = liveRefs(knowledge)
+  const next = refs.slice(0, Math.ceil((3 * refs.length) / 4)).values()
+  const work = async (): Promise<void> => {
+    for (const ref of next) {
+      await becomes('a cancel is taken', () =>
+        cancel(knowledge, ref, async (target) => (await grpc.cancel(target)).proc),
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: 32 }, work))
+}
+
+async function cancelAll({ admin }: FullServer, knowledge: Knowledge): Promise<void> {
+  const input = { action: 'cancel', filter: { conv_id }, id: 'all' } as const
+  await becomes('all are canceled', async () => {
+    const job = await admin.call('task.bulk', input).catch((error: { code?: string }) => {
+      if (error.code !== 'no_space') throw error
+    })
+    return job?.is_done === true
+  })
+  for (const ref of liveRefs(knowledge)) await cancel(knowledge, ref, async () => 'ok')
+}
