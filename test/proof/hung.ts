@@ -1,16 +1,17 @@
 /** `npm run proof:hung`: see test/support/hung-bed.ts. */
 import { fractionsOf } from '../support/fractions.ts'
+import { holdOnce } from '../support/hung-bed.ts'
 import {
   type Bounds,
   ends,
   type HungCounts,
-  holdOnce,
   kinds,
   newHungCounts,
   type Plan,
   type Program,
+  slower,
   sound,
-} from '../support/hung-bed.ts'
+} from '../support/hung-hold.ts'
 import { holdLibrary } from '../support/hung-library.ts'
 import { type HungBed, makeHungBed } from '../support/hung-server.ts'
 import { whyNoIoLibrary } from '../support/io-library.ts'
@@ -34,13 +35,17 @@ const usual: Bounds = {
 
 function planOf(seed: number, is_quick: boolean): Plan {
   const fraction = fractionsOf(seed)
+  const inTime = (bounds: Bounds): Bounds => ({
+    ...bounds,
+    drain_ms_max: Math.round(slower() * bounds.drain_ms_max),
+  })
   const kind = kinds[seed % kinds.length] as Plan['kind']
   const end = ends[Math.floor(fraction() * ends.length)] as Plan['end']
   if (is_quick) {
     const hold_ms = 600 + Math.floor(2 * fraction())
-    return { kind, end, bounds: small, hold_ms, slow_ms: 150, flood_bytes: 0 }
+    return { kind, end, bounds: inTime(small), hold_ms, slow_ms: 150, flood_bytes: 0 }
   }
-  const bounds = fraction() < 0.5 ? small : usual
+  const bounds = inTime(fraction() < 0.5 ? small : usual)
   const hold_ms = Math.round(2_000 + 8_000 * fraction())
   const slow_ms = Math.round(300 + 2_700 * fraction())
   return { kind, end, bounds, hold_ms, slow_ms, flood_bytes: 4 * bounds.queue_bytes_max }
@@ -57,17 +62,17 @@ function prepared(): Promise<HungBed> {
   return made
 }
 
-async function run(given: Given, program: Program, of_kind?: Plan['kind']): Promise<Outcome> {
+async function run(given: Given, program: Program, of?: Partial<Plan>): Promise<Outcome> {
   const bed = await prepared()
   const counts: HungCounts = newHungCounts()
-  const is_quick = given.n === quick_n || of_kind !== undefined
+  const is_quick = given.n === quick_n || of !== undefined
   const failures: Failure[] = []
   let [next, tried] = [0, 0]
   const work = async (): Promise<void> => {
     for (let at = next++; at < given.n && failures.length < given.failures_max; at = next++) {
       const seed = given.seed + at
-      const plan = planOf(seed, is_quick)
-      const says = await tryOnce(bed, of_kind ? { ...plan, kind: of_kind } : plan, program, counts)
+      const plan = { ...planOf(seed, is_quick), ...of }
+      const says = await tryOnce(bed, plan, program, counts)
       if (says !== undefined) failures.push({ seed, says })
       if (++tried % 10 === 0) given.tell(`${tried} of ${given.n}, ${failures.length} failures`)
     }
@@ -88,7 +93,7 @@ async function tryOnce(
     return undefined
   } catch (error) {
     const { kind, end, bounds } = plan
-    const of = bounds === small ? 'small' : 'usual'
+    const of = bounds.queue_ops_max === small.queue_ops_max ? 'small' : 'usual'
     return `${kind}, ${end}, ${of} bounds: ${(error as Error).stack}`
   }
 }
@@ -110,8 +115,15 @@ const endless: Program = {
   },
 }
 
-function control(says: string, program: Program): Experiment {
-  return { says, quick: 1, long: 4, run: (given) => run(given, program, 'log') }
+/** Of the commit log, short and small. */
+const control = (says: string, program: Program): Experiment => ({
+  ...{ says, quick: 1, long: 4 },
+  run: (given) => run(given, program, { kind: 'log' }),
+})
+
+const grows: Experiment = {
+  ...{ says: 'the same, of which its memory alone is judged', quick: 0, long: 2 },
+  run: (given) => run(given, endless, { kind: 'log', flood_bytes: 150 * mb, is_of_memory: true }),
 }
 
 export const proof: Proof = {
@@ -127,5 +139,6 @@ export const proof: Proof = {
   controls: [
     control('a program that answers before the write', early),
     control('a program whose queue has no bound', endless),
+    grows,
   ],
 }

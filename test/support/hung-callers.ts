@@ -68,6 +68,7 @@ export async function openHungCallers(
   const sent: SentRequest[] = []
   const text_of = new Map<number, string>()
   let count = 0
+  let calls = 0
 
   function dataOf(text_bytes: number): string {
     const known = text_of.get(text_bytes) ?? JSON.stringify({ text: 'x'.repeat(text_bytes) })
@@ -93,7 +94,7 @@ export async function openHungCallers(
   }
 
   async function call(refs: readonly string[], data: string): Promise<Omit<Answer, 'ms'>> {
-    const client = clients[count % clients.length] as TestClient
+    const client = clients[calls++ % clients.length] as TestClient
     const data_json = Buffer.from(data)
     const deadline = { deadline: Date.now() + deadline_ms }
     const creates = refs.map((ref) => ({ conv_id: plain, ref, data_json }))

@@ -12,10 +12,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { pause, steadyClock } from '../../src/core/clock.ts'
-import { later_ms, must, type Plan, slower, soon_ms } from './hung-bed.ts'
 import { timeOfDay } from './hung-callers.ts'
 import type { HungOrder, HungReport } from './hung-child.ts'
 import { type Judged, wrongInFile } from './hung-file.ts'
+import { later_ms, must, type Plan, slower, soon_ms } from './hung-hold.ts'
 import { type HungBed, holdsOf, rssOf, until } from './hung-server.ts'
 
 const mb = 1024 * 1024
