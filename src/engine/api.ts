@@ -52,7 +52,7 @@ export interface EngineOptions {
   /**
    * Whether a short commit may block the event loop while recent commits took less than 0.3 ms: a
    * single caller gets half as much throughput again. Default true. A server sets it to false,
-   * because it has other callers to answer meanwhile; then a close does not block either.
+   * because it has other callers to answer meanwhile; then no close blocks on a disk that hangs.
    */
   readonly blocking_commits?: boolean
   /**

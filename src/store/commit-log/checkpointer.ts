@@ -2,13 +2,14 @@
  * Decides when a checkpoint runs, and on which thread.
  *
  * One frozen segment at a time is checkpointed by a worker thread, which the first checkpoint
- * starts. At the close, if there is no thread yet and little is left, this thread does it, where it
- * may block: on a disk that hangs it would not even see that it does. A checkpoint without disk
- * space is postponed and repeated on request; after any other failure there is no further one.
+ * starts. At the close, if there is no thread yet and little is left, this thread does it; one that
+ * may not block asks first whether the disk answers, because nobody could end it while it waits. A
+ * checkpoint without disk space is postponed and repeated on request; after any other failure there
+ * is no further one.
  */
 import type { Tell } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'
-import { isFull } from '../file-system.ts'
+import { isFull, syncPath } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { newSlowWatch } from '../slow-watch.ts'
 import type { SliceBounds } from './bounds.ts'
@@ -43,7 +44,7 @@ export interface CheckpointerOptions {
   readonly tell: Tell
   /** As the limit of this name. */
   readonly slow_commit_ms?: number
-  /** Whether the close may block this thread; true by default. */
+  /** Whether the close may block this thread on a disk that hangs; true by default. */
   readonly blocking?: boolean
 }
 
@@ -62,8 +63,6 @@ export interface CheckpointerPort {
   onDone(): void
   onBroken(error: unknown): void
 }
-
-const no_frames = Buffer.from(new ArrayBuffer(0))
 
 /** No new attempt for this long after a checkpoint without disk space. */
 const postponed_ms = 900
@@ -151,18 +150,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   /** A small segment is done before a thread has started. */
   function inThreadOrHere(): Run {
     const is_small = (port.commitLog()?.frozen().bytes() ?? 0) < slice.bytes_max
-    return blocking && thread === undefined && is_small ? runHere : inThread()
+    return thread === undefined && is_small ? runHere : inThread()
   }
 
-  /** The data file has all of the commit log. Throws `no_space`, or the error of LMDB. */
-  async function leaveBehind(seq: number): Promise<void> {
-    const manifest = { id, seq, is_open: false }
-    if (blocking) {
-      tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
-      return
-    }
-    const written = { frames: no_frames, first_seq: seq + 1, last_seq: seq }
-    await inThread()({ written, manifest, slice })
+  /** Resolves once the disk has made a sync. What fails is left to the commit that follows. */
+  async function diskAnswers(): Promise<void> {
+    watch.began(performance.now())
+    await syncPath(path).catch(() => {})
+    watch.ended(performance.now())
   }
 
   return {
@@ -176,13 +171,16 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     async finish() {
       await running
       postponed_until_ms = 0
+      if (!blocking) await diskAnswers()
       while (begin(inThreadOrHere, true)) await running
+      await thread?.close()
       const commit_log = port.commitLog()
       if (is_broken || commit_log === undefined) return false
       if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
       if (!port.is_left_behind) return true
+      const manifest = { id, seq: commit_log.seq(), is_open: false }
       try {
-        await leaveBehind(commit_log.seq())
+        tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
       } catch (error) {
         if (isFull(error)) return false
         throw error
