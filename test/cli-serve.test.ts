@@ -358,7 +358,8 @@ test('SIGTERM drains and exits 0, has told refusals alone, and keeps the answer 
   assert.equal(await stopped, 0)
   const shown = await on(`task show calls --obj-id ${obj_id} --json`)
   assert.match(shown.out, /"status":"processed".*"answer":1/)
-  const told = rowsOf(served.err()).filter(({ event }) => event !== 'risky')
+  // Beside other tests the disk may be slow.
+  const told = rowsOf(served.err()).filter(({ event }) => !/^(risky$|slow_)/.test(String(event)))
   const refused = told.map(({ event, code }) => `${event} ${code}`)
   assert.deepEqual(refused, ['request_refused bad_signature', 'request_refused format_error'])
   assert.ok(!served.err().includes(secret))
