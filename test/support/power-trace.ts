@@ -58,9 +58,13 @@ const traced_calls = [
 export interface DiskTrace {
   readonly events: readonly DiskEvent[]
   /** Starts `node` with `args`; the process before must have been read to its end. */
-  start(args: readonly string[]): ChildProcess
-  /** Reads what the process did once it has ended; answers the lines of all. */
-  end(): Promise<number>
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
+  /**
+   * Reads what the process did once it has ended; answers the lines of all. Of a process that killed
+   * itself right after a write to `killed_in`, which its handle syncs, it is as if that had been in
+   * the write, which it is where the disk takes its time: the system has it, the disk may not.
+   */
+  end(killed_in?: string): Promise<number>
 }
 
 /** Everything in `folder`, which is empty, counts. */
@@ -72,18 +76,21 @@ export function newDiskTrace(folder: string): DiskTrace {
   let ended: Promise<unknown> | undefined
   return {
     events: disk.events,
-    start(args) {
+    start(args, env = {}) {
       const flags = ['-f', '--seccomp-bpf', '-yy', '-v', '-xx', '-s', '100000000', '-o', trace]
       child = spawn(
         'strace',
         [...flags, '-e', `trace=${traced_calls.join()}`, process.execPath, ...args],
         // So that node writes through no ring (see `demandNoWrites`).
-        { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, UV_USE_IO_URING: '0' } },
+        {
+          stdio: ['ignore', 'pipe', 'pipe'],
+          env: { ...process.env, ...env, UV_USE_IO_URING: '0' },
+        },
       )
       ended = once(child, 'close')
       return child
     },
-    async end() {
+    async end(killed_in) {
       await ended
       const reader = newTraceReader()
       disk.begin(lines)
@@ -92,7 +99,7 @@ export function newDiskTrace(folder: string): DiskTrace {
         if (call !== undefined) disk.take(call)
         lines++
       }
-      disk.end(reader.cutOff(), lines++)
+      disk.end(reader.cutOff(), lines++, killed_in)
       await rm(trace)
       return lines
     },
@@ -216,7 +223,7 @@ function newReader(folder: string) {
    * What a kill has cut off may have been done or not: that shows in the files. Any other difference
    * is one that the trace does not explain.
    */
-  function end(cut_off: readonly Call[], line: number): void {
+  function end(cut_off: readonly Call[], line: number, killed_in?: string): void {
     const reached = new Map<string, number>()
     for (const { args, began } of cut_off) {
       for (const [, text] of args.matchAll(/["<]((?:\\x[0-9a-f]{2})+)[">]/g)) {
@@ -242,6 +249,17 @@ function newReader(folder: string) {
       if (!readFileSync(join(folder, name)).equals(contents[file] as Buffer)) {
         throw new Error(`${name} is not what the trace says it is`)
       }
+    }
+    if (killed_in !== undefined) cutLastWrite(names.get(killed_in), line)
+  }
+
+  function cutLastWrite(file: number | undefined, line: number): void {
+    const at = events.findLastIndex(
+      (event) => event.what === 'write' && event.file === file && event.is_synced,
+    )
+    const event = events[at]
+    if (event?.what === 'write' && event.began >= first_line) {
+      events[at] = { ...event, is_synced: false, ended: line }
     }
   }
 

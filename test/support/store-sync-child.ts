@@ -1,12 +1,12 @@
 /**
- * Commits a few times and prints a line for each: `store-sync-child PATH COMMITS`. Checkpoints run
- * in between.
+ * Commits a few times and prints a line for each: `store-sync-child PATH COMMITS FIRST`, by default
+ * from number 0 on. Checkpoints run in between.
  */
 import { writeSync } from 'node:fs'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { openWithCommitLog } from './commit-log-setup.ts'
 
-const [path = '', commits = '1'] = process.argv.slice(2)
+const [path = '', commits = '1', first = '0'] = process.argv.slice(2)
 const bounds = {
   checkpoint_bytes: 1,
   bytes_max: 50_000,
@@ -14,7 +14,7 @@ const bounds = {
 }
 
 const store = storeOf(await openWithCommitLog(path, bounds))
-for (let n = 0; n < Number(commits); n++) {
+for (let n = Number(first); n < Number(first) + Number(commits); n++) {
   await store.update((tx) => {
     tx.put('last', Buffer.from(String(n)))
     for (let key = 0; key < 30; key++) tx.put(`${n} ${key}`, Buffer.alloc(300, 'x'))

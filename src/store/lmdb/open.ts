@@ -30,7 +30,8 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
 }
 
 /**
- * The file is created (mode 0600) if missing or empty. Throws `not_a_database` for a foreign or
+ * The file is created (mode 0600) if missing or empty. What it holds is durable once this resolves,
+ * as whoever writes over the commit log needs it. Throws `not_a_database` for a foreign or
  * truncated file and `not_possible` for a path that cannot be used, each with a sentence that says
  * what to do. Slots of dead readers are freed.
  */
@@ -45,11 +46,16 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   if (!is_new && options.probe === true) await probe(path)
   const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
   let db = await openDatabase(path, { maxReaders })
-  if (is_new) {
-    // The file survives a power cut: its first pages, and its name in the folder.
+  try {
+    // The system may show what the disk lacks: a new file and its name, or the last commit of a
+    // process that was killed in the sync of it.
     await syncPath(path)
     await syncFolder(path)
-  } else {
+  } catch (error) {
+    await db.close()
+    throw fileFault(path, error)
+  }
+  if (!is_new) {
     const is_short = await endsEarly(db, path)
     if (is_short || options.probe === true) {
       await db.close()
