@@ -1,8 +1,9 @@
 /**
- * The power is cut at every moment of the life of a server, which is killed, started, stopped and
- * started again under load, with rotations of its commit log and checkpoints. Whatever the disk may
- * hold then opens, with everything that was answered and no request in part. support/power-disk
- * states what the disk may hold, support/power-judge what is asked of it.
+ * The power is cut at every moment of the life of a server, which is killed, also in the sync of a
+ * checkpoint, started, stopped and started again under load, with rotations of its commit log and
+ * checkpoints. Whatever the disk may hold then opens, with everything that was answered and no
+ * request in part. support/power-disk states what the disk may hold, support/power-judge what is
+ * asked of it.
  *
  * The traces of a failure are kept in the folder for temporary files, where a run with its seed finds
  * them: a server under load does not do the same twice.
@@ -12,7 +13,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import { crash_forms } from '../support/commit-log-crash.ts'
-import { type ServerTrace, type TraceOptions, traceServer } from '../support/power-server.ts'
+import {
+  type LifeEnd,
+  type ServerTrace,
+  type TraceOptions,
+  traceServer,
+} from '../support/power-server.ts'
 import type { DiskEvent } from '../support/power-trace.ts'
 import { type JudgedTrace, judgeAgain, judgeTrace, type PowerWork } from '../support/power-work.ts'
 import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
@@ -83,9 +89,11 @@ async function withJudge<T>(use: (script: string) => Promise<T>): Promise<T> {
   }
 }
 
-type Lives = TraceOptions['lives'][number][0][]
-const short_life: Lives = ['SIGKILL']
-const long_life: Lives = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM']
+const short_life: readonly LifeEnd[] = ['SIGKILL']
+const long_life: readonly LifeEnd[] = [
+  ...(['SIGKILL', 'SIGKILL in a checkpoint', 'SIGTERM'] as const),
+  ...(['SIGKILL in a checkpoint', 'SIGKILL', 'SIGTERM'] as const),
+]
 const lifeOf = (form: Form, ends = short_life): TraceOptions => ({
   ...form,
   lives: ends.map((end) => [end, ends === short_life ? short_answers : form.answers]),
@@ -193,11 +201,11 @@ function unsynced(says: string, without: RegExp, share: number, quick = 0): Expe
   }
 }
 
-/** Runs on the images of a worse program. */
+/** Runs on the images of a worse program, which has these lives. */
 function worse(
   says: string,
   edit: Edit,
-  end: 'SIGKILL' | 'SIGTERM',
+  ends: readonly LifeEnd[],
   { form = forms[0] as Form, share = 0 } = {},
 ): Experiment {
   return {
@@ -205,7 +213,7 @@ function worse(
     run: ({ n, seed }) =>
       withJudge(async (script) => {
         const edits = [...form.edits, edit]
-        const trace = await traceServer({ ...form, edits, lives: [[end, form.answers]] })
+        const trace = await traceServer(lifeOf({ ...form, edits }, ends))
         return judgeControl(trace, { script, seed, images: n }, share)
       }),
   }
@@ -254,7 +262,7 @@ export const proof: Proof = {
         from: 'constants.O_DSYNC :',
         to: 'constants.O_NOATIME :',
       },
-      'SIGKILL',
+      ['SIGKILL'],
       { share: 1 / 2 },
     ),
     worse(
@@ -265,7 +273,7 @@ export const proof: Proof = {
         to: `await files?.remove()
       const is_finished = can_finish`,
       },
-      'SIGTERM',
+      ['SIGTERM'],
     ),
     worse(
       'a program whose manifest is ahead of its checkpoint',
@@ -274,9 +282,18 @@ export const proof: Proof = {
         from: 'if (slice.length > 0) commitSlice(tree, own, slice)',
         to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
       },
-      'SIGKILL',
+      ['SIGKILL'],
       // Its checkpoints have more than one slice.
       { form: forms[1] as Form },
+    ),
+    worse(
+      'a program that does not sync what it opens',
+      {
+        file: 'store/lmdb/open.ts',
+        from: 'await syncPath(path)\n    await syncFolder(path)',
+        to: '',
+      },
+      ['SIGKILL in a checkpoint', 'SIGKILL'],
     ),
   ],
 }

@@ -33,14 +33,29 @@ export interface ServerTrace {
 export interface TraceOptions {
   readonly edits: readonly Edit[]
   readonly checkpoint_bytes: number
-  /** How each life ends, and after how many answers. */
-  readonly lives: readonly (readonly [end: 'SIGKILL' | 'SIGTERM', answers: number])[]
+  /** How each life ends, and after how many answers; a kill in a checkpoint has its own time. */
+  readonly lives: readonly (readonly [end: LifeEnd, answers: number])[]
+}
+
+export type LifeEnd = 'SIGKILL' | 'SIGTERM' | 'SIGKILL in a checkpoint'
+
+const killed_in: LifeEnd = 'SIGKILL in a checkpoint'
+/** The process kills itself in this one, in the sync of its last commit. */
+const last_checkpoint = 4
+/** It does so right after it, which the reader of the trace corrects. */
+const kills_itself: Edit = {
+  file: 'store/commit-log/checkpoint.ts',
+  from: 'commitSlice(tree, own, slice, { ...job.manifest, last_crc })',
+  to: `commitSlice(tree, own, slice, { ...job.manifest, last_crc })
+    const left = Number(process.env.CHECKPOINTS_LEFT ?? 0) - 1
+    process.env.CHECKPOINTS_LEFT = String(left)
+    if (left === 0) process.kill(process.pid, 'SIGKILL')`,
 }
 
 export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   const { edits, checkpoint_bytes, lives } = options
   const [server, setup] = await Promise.all([
-    buildChild('../../bin/conveyor.ts', edits),
+    buildChild('../../bin/conveyor.ts', [...edits, kills_itself]),
     buildChild('power-setup-child.ts', edits.filter(isInStore)),
   ])
   try {
@@ -76,7 +91,7 @@ const isInStore = ({ file }: Edit): boolean => file.startsWith('store/')
 
 interface Life {
   readonly place: number
-  readonly end: 'SIGKILL' | 'SIGTERM'
+  readonly end: LifeEnd
   readonly answers: number
   readonly target: Omit<Target, 'url' | 'address'>
 }
@@ -90,7 +105,9 @@ interface Caller {
 
 async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) {
   const first_event = trace.events.length
-  const child = trace.start(args)
+  const is_own_kill = life.end === killed_in
+  const env = is_own_kill ? { CHECKPOINTS_LEFT: String(last_checkpoint) } : {}
+  const child = trace.start(args, env)
   const { http, grpc, pid } = (await firstLine(child)) as {
     readonly http: string
     readonly grpc: string
@@ -101,11 +118,12 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
   let answers = 0
   const onAck = (caller: Caller): void => {
     caller.received.push(new Map(caller.taps.flatMap((tap) => [...tap.counts()])))
-    if (++answers !== life.answers) return
+    if (++answers !== life.answers || is_own_kill) return
     if (life.end === 'SIGKILL') process.kill(pid, 'SIGKILL')
     else stop.abort()
   }
-  const kinds = life.end === 'SIGKILL' ? lane_kinds : lane_kinds.filter((kind) => kind !== 'stream')
+  const is_stopped = life.end === 'SIGTERM'
+  const kinds = is_stopped ? lane_kinds.filter((kind) => kind !== 'stream') : lane_kinds
   await Promise.all(
     kinds.map(async (kind) => {
       const taps = await Promise.all([new URL(http).host, grpc].map(openByteTap))
@@ -115,16 +133,17 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
       callers.push(caller)
       const clients = await openCallers({ ...life.target, url: `http://${url}`, address })
       try {
-        if (life.end === 'SIGKILL') await sendLane(lane, clients, () => onAck(caller))
-        else await sendSteadily(lane, clients, { signal: stop.signal, onAck: () => onAck(caller) })
+        if (is_stopped) {
+          await sendSteadily(lane, clients, { signal: stop.signal, onAck: () => onAck(caller) })
+        } else await sendLane(lane, clients, () => onAck(caller))
       } finally {
         await clients.close()
         for (const tap of taps) tap.close()
       }
     }),
   )
-  if (life.end === 'SIGTERM') process.kill(pid, 'SIGTERM')
-  const last_line = await trace.end()
+  if (is_stopped) process.kill(pid, 'SIGTERM')
+  const last_line = await trace.end(is_own_kill ? 'db' : undefined)
   const sent = sentBy(trace.events.slice(first_event))
   return callers.map(({ lane, received }) => ({
     lane,
