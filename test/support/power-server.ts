@@ -40,8 +40,11 @@ export interface TraceOptions {
 export type LifeEnd = 'SIGKILL' | 'SIGTERM' | 'SIGKILL in a checkpoint'
 
 const killed_in: LifeEnd = 'SIGKILL in a checkpoint'
-/** The process kills itself in this one, in the sync of its last commit. */
-const last_checkpoint = 4
+/**
+ * The process kills itself in this one, in the sync of its last commit. The segment of an odd one is
+ * the first, into which the next process writes where the other has nothing.
+ */
+const last_checkpoint = 5
 /** It does so right after it, which the reader of the trace corrects. */
 const kills_itself: Edit = {
   file: 'store/commit-log/checkpoint.ts',
