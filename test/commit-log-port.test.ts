@@ -8,7 +8,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readBatch } from '../src/cluster/postgres-log.ts'
+import { nextTurn } from '../src/core/clock.ts'
 import { framesIn } from '../src/store/commit-log/frame.ts'
+import { newFreeSpace } from '../src/store/commit-log/free-space.ts'
 import { recoverCommitLog } from '../src/store/commit-log/recovery.ts'
 import { continueCommitLog, createCommitLog } from '../src/store/commit-log/segments.ts'
 import { commitLogTree } from '../src/store/commit-log/tree.ts'
@@ -126,6 +128,30 @@ for (const [free_bytes, is_asked_each] of disks) {
     if (is_asked_each) assert.ok(asked > commits, String(asked))
     else assert.ok(asked <= times, `${asked} of ${times}`)
     await tree.close()
+  })
+}
+
+/** [bytes that a disk has left, whether requests see what others free on it] */
+const freed: [left: number, is_seen: boolean][] = [
+  [2 ** 20, true],
+  [2 ** 30 + 1, false],
+]
+for (const [left, is_seen] of freed) {
+  it(`requests ${is_seen ? 'soon' : 'later'} see what others free beside ${left} bytes`, async () => {
+    let bytes = left
+    let asked = 0
+    const free = newFreeSpace({
+      freeBytes() {
+        asked++
+        return bytes
+      },
+    })
+    bytes += 1
+    const began_ms = performance.now()
+    const isOver = (): boolean => performance.now() > began_ms + 300
+    while (!isOver() && free.recentBytes() !== bytes) await nextTurn()
+    assert.equal(free.recentBytes() === bytes, is_seen)
+    assert.equal(asked, is_seen ? 2 : 1)
   })
 }
 

@@ -65,7 +65,7 @@ function reasonsOf({ ok, checks }: Readiness): Record<string, string | undefined
   return Object.fromEntries(bad.map(([name, { reason }]) => [name, reason]))
 }
 
-const few = '999 bytes are free, disk_free_bytes_min is 1000; writing resumes with 1063'
+const few = '999 bytes are free, disk_free_bytes_min is 1000; writing resumes with 1125'
 const failing = (): Promise<void> => Promise.reject(new Error('EIO'))
 
 /** [what is wrong, the reasons] */

@@ -170,7 +170,7 @@ describe('a slow commit', () => {
 })
 
 describe('a full disk', () => {
-  /** [step, what is told of it]; a number is how many bytes are free, 10 are wanted, 11 again */
+  /** [step, what is told of it]; a number is how many bytes are free, 10 are wanted, 12 again */
   const rows: [
     what: string,
     steps: [step: number | 'refused' | 'commitRefused' | 'committed', told?: EventName][],
@@ -182,17 +182,17 @@ describe('a full disk', () => {
         ['refused'],
         [9],
         [10],
-        [11, 'space_back'],
-        [11],
+        [12, 'space_back'],
+        [12],
         [10],
         ['refused', 'no_space'],
       ],
     ],
     [
       'is full until a commit succeeds, if one was refused',
-      [['commitRefused', 'no_space'], [11], [99], ['committed'], [11, 'space_back']],
+      [['commitRefused', 'no_space'], [12], [99], ['committed'], [12, 'space_back']],
     ],
-    ['is not full for a request that is large', [[11], ['refused'], [11]]],
+    ['is not full for a request that is large', [[12], ['refused'], [12]]],
     ['is not told of by a commit', [['committed'], [0], [10]]],
   ]
   for (const [what, steps] of rows) {

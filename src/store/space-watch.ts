@@ -30,10 +30,10 @@ export interface SpaceWatchOptions {
 
 /** So many must be free until requests are taken again. */
 export const freeBytesAgain = (free_bytes_min: number): number =>
-  Math.ceil(free_bytes_min * (1 + 1 / 16))
+  Math.ceil(free_bytes_min * (1 + 1 / 8))
 
 /** Between two looks at a disk that was full. */
-const look_ms = 1_000
+const look_ms = 250
 
 export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
   const { tell, clock, freeBytes, free_bytes_min } = options

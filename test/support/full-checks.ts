@@ -114,7 +114,7 @@ export function checkEvents({ events }: FullServer, times_max: number): void {
 
 const breakage: readonly string[] = ['store_failed', 'checkpoint_failed', 'bug']
 
-/** Nothing has failed so far; where others have taken the last byte, LMDB may say that it was so. */
+/** Nothing has failed; where others have taken the last byte, LMDB may say that it was so. */
 export function hasNotFailed({ events, said }: FullServer, is_taken: boolean): void {
   const failed = events.find((event) => breakage.includes(event))
   if (failed !== undefined) throw new Error(`${failed}: ${said()}`)

@@ -1,6 +1,6 @@
 /**
- * One disk that a server fills: of chance is how large it is, who takes its last byte and when, and how
- * there is room again. Throws what is wrong.
+ * One disk that a server fills: of chance is how large it is, who takes its last byte and when, and
+ * how there is room again. Throws what is wrong.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -63,14 +63,15 @@ function formOf(seed: number, fraction: () => number): Form {
   // Free pages count half: where they make the room, they must be many.
   const is_own_room = end === 'tasks' || end === 'bulk'
   const free_mb = one(is_own_room ? [16, 32] : [16, 32, 64])
-  const others_mb = one([4, 8])
+  // Writing resumes with an eighth more.
+  const others_mb = free_mb / 8 + one([4, 6])
   // A small ext4 has a journal of 4 MB, and keeps a twentieth for itself.
   const own_mb = kind === 'ext4' ? 10 + Math.floor(free_mb / 10) : 0
   return {
     ...{ kind, others_mb, end },
     megabytes:
-      free_mb + 2 * others_mb + own_mb + (is_own_room ? 32 : 10) + Math.floor(8 * fraction()),
-    bytes: one([1_500, 5_000, 50_000]),
+      free_mb + 2 * others_mb + own_mb + (is_own_room ? 30 : 6) + Math.floor(6 * fraction()),
+    bytes: one(is_own_room ? [20_000, 50_000] : [1_500, 5_000, 50_000]),
     limits: {
       disk_free_bytes_min: free_mb * mib,
       // At 64 kB there is always a rotation or a checkpoint under way.

@@ -1,6 +1,6 @@
 /**
  * What callers of a server know: each task has the version that was answered last, whole, or one
- * that was sent and whose answer is lost. The data of a version depends on its ref and number alone.
+ * that was sent and whose answer is lost. The data of a version depends on ref and number alone.
  */
 import { status } from '@grpc/grpc-js'
 import type { Client, ClientOp } from '../../src/client/api.ts'

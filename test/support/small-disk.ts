@@ -72,7 +72,7 @@ export const never_looks: readonly Edit[] = [
   { file: 'store/commit-log/tree.ts', from: 'return tree.freeBytes() >=', to: 'return 1e15 >=' },
   {
     file: 'store/commit-log/tree.ts',
-    from: 'Math.max(free_bytes + spareBytes(tree) - reserve_bytes, debt_min_bytes)',
+    from: 'Math.max(free.bytes() + spareBytes(tree) - reserve_bytes, debt_min_bytes)',
     to: '1e15',
   },
 ]

@@ -32,6 +32,7 @@ import { commitDirectly } from './checkpoint.ts'
 import { type CheckpointerOptions, newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
+import { newFreeSpace } from './free-space.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
 import { node_mark_key } from './node-mark.ts'
 import { newScanHints } from './scan-hints.ts'
@@ -75,12 +76,6 @@ export interface CommitLogTreeOptions extends CheckpointerOptions {
 /** Even if the disk has only its reserve left, this much may await a checkpoint. */
 const debt_min_bytes = 8 * 1024 * 1024
 
-/**
- * After each commit the disk is asked what it has left, which costs a short one a thirtieth of its
- * time. While it had more than anybody writes until the next look, it is asked no more often.
- */
-const [roomy_bytes, roomy_ms] = [1024 * 1024 * 1024, 100]
-
 /** `opened_commit_log` is undefined if the disk had no space for it. */
 export function commitLogTree(
   tree: LmdbTree,
@@ -103,8 +98,7 @@ export function commitLogTree(
    */
   let is_log_lost = false
   let brokenCallback: ((cause: unknown) => void) | undefined
-  let free_bytes = tree.freeBytes()
-  let asked_ms = performance.now()
+  const free = newFreeSpace(tree)
   let closing: Promise<void> | undefined
   let turn: Promise<unknown> = Promise.resolve()
   let backups_waiting = 0
@@ -145,9 +139,9 @@ export function commitLogTree(
   function watch(): () => void {
     const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
-      askFreeBytes()
+      free.ask()
       // What was deleted frees pages of the file only once a checkpoint has it.
-      const is_full = free_bytes + spareBytes(tree) < freeBytesAgain(reserve_bytes)
+      const is_full = free.bytes() + spareBytes(tree) < freeBytesAgain(reserve_bytes)
       void inTurn(async () => checkpointIfFull(is_full))
     }
     return watchFiles(paths, onCheck, (lost) => {
@@ -175,13 +169,8 @@ export function commitLogTree(
     return growthOf({ bytes, changes }, tree, bounds.slice.changes_max)
   }
 
-  function askFreeBytes(): void {
-    free_bytes = tree.freeBytes()
-    asked_ms = performance.now()
-  }
-
   function debtMax(): number {
-    return Math.max(free_bytes + spareBytes(tree) - reserve_bytes, debt_min_bytes)
+    return Math.max(free.bytes() + spareBytes(tree) - reserve_bytes, debt_min_bytes)
   }
 
   /** Whether the active segment's file can take a frame. */
@@ -210,8 +199,7 @@ export function commitLogTree(
       if (!isFull(error)) breakWith(error)
       throw error
     } finally {
-      const is_roomy = free_bytes > roomy_bytes && performance.now() < asked_ms + roomy_ms
-      if (!is_roomy) askFreeBytes()
+      free.committed()
     }
     if (hints.isEmpty()) return
     for (const [key, value] of changes) if (value !== null) hints.onPut(key)
@@ -224,7 +212,7 @@ export function commitLogTree(
       checkpointIfFull()
       commit_log.take(frame)
     }
-    askFreeBytes()
+    free.ask()
   }
 
   /**
@@ -367,7 +355,7 @@ export function commitLogTree(
       brokenCallback = callback
       if (broken !== undefined) callback(broken)
     },
-    freeBytes: () => free_bytes + spareBytes(tree),
+    freeBytes: () => free.recentBytes() + spareBytes(tree),
     isCheckpointSlow: checkpointer.isSlow,
     write_ms: () => write_ms,
     numbers: () => ({
@@ -376,7 +364,7 @@ export function commitLogTree(
       checkpoints: checkpointer.count(),
       checkpoint_ms: checkpointer.ms(),
       ...tree.usage(),
-      free_bytes,
+      free_bytes: free.bytes(),
     }),
     damage: async () => (closing === undefined ? atRest(() => tree.damage(), false) : []),
     async backup(target) {
