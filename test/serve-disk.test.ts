@@ -124,13 +124,20 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     for (const ref of acked) assert.ok((await refsIn(path)).includes(ref), ref)
   })
 
-  it('at the open or the mapping of the data file: one sentence', async () => {
-    const path = await newFile()
-    const inject = ['-P', path, '-e', 'inject=mmap:error=EIO:when=1']
-    const failed = await serveWith(built, path, inject).catch((error: Error) => error.message)
-    assert.match(String(failed), /serve ended with 3: .*cannot be opened and mapped/)
-    assert.deepEqual(await refsIn(path), [])
-  })
+  const openings: [call: string, says: RegExp][] = [
+    ['mmap', /cannot be opened and mapped/],
+    ['fsync', /cannot be opened \(EIO: i\/o error, fsync\)/],
+  ]
+  for (const [call, says] of openings) {
+    it(`in the ${call} of the data file at the open: one sentence`, async () => {
+      const path = await newFile()
+      const inject = ['-P', path, '-e', `inject=${call}:error=EIO:when=1`]
+      const failed = await serveWith(built, path, inject).catch((error: Error) => error.message)
+      assert.match(String(failed), /^[^\n]*serve ended with 3: /)
+      assert.match(String(failed), says)
+      assert.deepEqual(await refsIn(path), [])
+    })
+  }
 
   it('in a write that hangs: a signal ends the process within the drain time', async () => {
     const path = await newFile()
