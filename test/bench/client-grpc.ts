@@ -6,6 +6,7 @@
  * good answers have one length too, except that the number of a batch grows: an answer of the length
  * of the last decoded one is taken as good, any other is decoded.
  */
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, credentials } from '@grpc/grpc-js'
@@ -23,6 +24,7 @@ export type GrpcClientCalls = typeof calls
 
 interface PrepareMessages extends PrepareOptions {
   readonly is_stream: boolean
+  readonly is_keyed: boolean
 }
 
 interface SendOptions extends Span {
@@ -49,13 +51,14 @@ const connect_ms_max = 10_000
 let prepared: Buffer[] = []
 
 const calls = {
-  prepare({ verb, ops, requests, tasks, refs, is_stream }: PrepareMessages): void {
+  prepare({ verb, ops, requests, tasks, refs, is_stream, is_keyed }: PrepareMessages): void {
     const source = opSource(tasks, refs)
     prepared = Array.from({ length: requests }, (_, at) => {
       const messages = source.take(verb, ops).map((n) => messageOf(verb, n, refs))
-      if (!is_stream) return unary[verb].requestSerialize(messages[0] as Message)
+      const key = is_keyed ? { request_key: randomUUID() } : {}
+      if (!is_stream) return unary[verb].requestSerialize({ ...(messages[0] as Message), ...key })
       const batch = messages.map((message) => ({ [verb]: message }))
-      return StreamOps.requestSerialize({ seq: at + 1, ops: batch })
+      return StreamOps.requestSerialize({ seq: at + 1, ops: batch, ...key })
     })
   },
 

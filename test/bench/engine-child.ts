@@ -62,9 +62,12 @@ let current:
 const calls = {
   /** Opens a file until `close`; the port is 0 without a server. */
   async open(options: EngineOptions): Promise<{ port: number; secret: string }> {
-    const { path, is_new, tasks, refs, watches = [] } = options
+    const { path, is_new, tasks, refs, watches = [], replay } = options
     const { options: watched, around } = watch(watches)
-    const engine = await openEngine(path, { secret_key, ...watched })
+    const engine = await openEngine(path, {
+      ...{ secret_key, ...watched },
+      ...(replay !== undefined && { replay }),
+    })
     if (is_new) {
       await engine.putProcess(definition)
       await engine.users.add({ id: user })

@@ -14,6 +14,8 @@ import { type Span, spanSeconds } from './stopwatch.ts'
 export interface Endpoint {
   readonly port: number
   readonly secret: string
+  /** Whether each request over gRPC has a `request_key`. */
+  readonly is_keyed?: boolean
 }
 
 export interface LoadClients {
@@ -39,12 +41,15 @@ export function startLoadClients(folder: BenchFolder): LoadClients {
     return http_child.call('runPaced', { ...options, per_s })
   }
 
-  const viaGrpc: Send = async (cell, tasks, requests, span, { port }) => {
+  const viaGrpc: Send = async (cell, tasks, requests, span, { port, is_keyed = false }) => {
     grpc_child ??= startChild<GrpcClientCalls>(folder.script('client-grpc'))
     const { ops, callers, refs } = cell
     const verb = writeVerbOf(cell)
     const is_stream = cell.transport === 'grpc-stream'
-    await grpc_child.call('prepare', { verb, ops, refs, tasks, requests, is_stream })
+    await grpc_child.call('prepare', {
+      ...{ verb, ops, refs, tasks, requests },
+      ...{ is_stream, is_keyed },
+    })
     const options = { port, tls_folder, verb, ops, callers, ...span, is_stream }
     return grpc_child.call('run', options)
   }

@@ -2,6 +2,7 @@
  * What a side's child is asked to do: which file to open and what to send in a slot. Types only, for
  * they cross between processes.
  */
+import type { ReplayMode } from '../../src/engine/replays/replays.ts'
 import type { Refs, SqliteName, Verb, WriteVerb } from './cells.ts'
 import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
@@ -16,6 +17,8 @@ export interface OpenOptions {
   readonly refs: Refs
   /** How the engine is watched; by default not at all. */
   readonly watches?: readonly WatchName[] | undefined
+  /** What a repeated request gets; by default what the engine does by itself. */
+  readonly replay?: ReplayMode | undefined
 }
 
 export interface Load extends Span {

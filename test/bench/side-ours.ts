@@ -2,6 +2,7 @@
  * Our sides: an engine in a child of its own, with the server of the group or none. A copy of a large
  * file stays open for the whole group; a small file is made for each slot and removed after it.
  */
+import type { ReplayMode } from '../../src/engine/replays/replays.ts'
 import { type Cell, cellName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
 import type { EngineCalls } from './engine-child.ts'
@@ -14,17 +15,19 @@ import type { WatchName } from './watches.ts'
 export interface OurForm {
   readonly name: 'ours' | 'tenth'
   readonly watches?: readonly WatchName[]
+  /** With `answer`, requests over gRPC have a `request_key`. */
+  readonly replay?: ReplayMode
 }
 
 export async function startOurs(run: Run, group: Group, form: OurForm): Promise<Side> {
   const { folder, scale, clients } = run
-  const { name, watches } = form
+  const { name, watches, replay } = form
   const { refs, server } = group
   const engine = startChild<EngineCalls>(folder.script('engine-child'), run.engine_flags)
   // `tenth` runs the load of the huge file on the large one.
   const file = name === 'tenth' ? 'large' : group.file
   const tasksIn = (cell: Cell): number => tasksOf({ ...cell, file }, scale)
-  const options = { refs, server, tls_folder: folder.tls_folder, watches }
+  const options = { refs, server, tls_folder: folder.tls_folder, watches, replay }
 
   const openNew = (tasks: number): Promise<Endpoint> =>
     engine.call('open', { ...options, path: folder.newPath(), tasks, is_new: true })
@@ -39,7 +42,7 @@ export async function startOurs(run: Run, group: Group, form: OurForm): Promise<
   const load = async (cell: Cell, tasks: number, span: Span, endpoint: Endpoint): Promise<Slot> => {
     const { verb, ops, callers } = cell
     if (server === 'in-process') return engine.call('run', { verb, ops, callers, ...span })
-    return clients.send(name, cell, tasks, span, endpoint)
+    return clients.send(name, cell, tasks, span, { ...endpoint, is_keyed: replay === 'answer' })
   }
 
   return {

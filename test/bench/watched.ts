@@ -1,8 +1,8 @@
 /**
- * What it costs to have an engine watched (see watches): cells without a rival, in-process, over HTTP
- * and over gRPC, with logs, metrics and traces each, with all of them, and with none. A repetition
- * measures all of these one after the other, so that noise of the machine falls on all. Traces are
- * compared with the SDK alone too, which is the embedder's: what is more than that is the engine's.
+ * What it costs to have an engine watched (see watches), and to keep replays of requests: cells
+ * without a rival, in-process, over HTTP and over gRPC, with each of these, with all, and with none.
+ * A repetition measures all of these one after the other, so that noise of the machine falls on all.
+ * Traces are compared with the SDK alone too, which is the embedder's: what is more is the engine's.
  */
 import { type Cell, cellName, cells, type Scale, serverOf } from './cells.ts'
 import type { BenchFolder } from './folder.ts'
@@ -10,11 +10,10 @@ import type { OnOffLine } from './lives.ts'
 import { startLoadClients } from './load-clients.ts'
 import { rotated } from './measure.ts'
 import type { Side } from './side.ts'
-import { startOurs } from './side-ours.ts'
+import { type OurForm, startOurs } from './side-ours.ts'
 import { type SideSlot, type Summary, summaryOf } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
 import { makeTemplates } from './templates.ts'
-import type { WatchName } from './watches.ts'
 
 interface WatchedRun {
   readonly folder: BenchFolder
@@ -28,14 +27,18 @@ interface WatchedRun {
 const usual_span = { warmup_s: 0.1, slot_s: 0.5 }
 const usual_reps = 5
 
-/** [what is told of, the watches that are on, what it is compared with] */
-const forms: readonly (readonly [string, readonly WatchName[], readonly string[]])[] = [
-  ['off', [], []],
-  ['logs', ['logs'], ['off']],
-  ['metrics', ['metrics'], ['off']],
-  ['sdk', ['sdk'], ['off']],
-  ['traces', ['traces'], ['off', 'sdk']],
-  ['all', ['logs', 'metrics', 'traces'], ['off', 'sdk']],
+type Form = Pick<OurForm, 'watches' | 'replay'>
+
+/** [what is told of, what is on, what it is compared with] */
+const forms: readonly (readonly [string, Form, readonly string[]])[] = [
+  ['off', {}, []],
+  ['logs', { watches: ['logs'] }, ['off']],
+  ['metrics', { watches: ['metrics'] }, ['off']],
+  ['sdk', { watches: ['sdk'] }, ['off']],
+  ['traces', { watches: ['traces'] }, ['off', 'sdk']],
+  ['all', { watches: ['logs', 'metrics', 'traces'] }, ['off', 'sdk']],
+  ['no replays', { replay: 'off' }, []],
+  ['replays', { replay: 'answer' }, ['no replays']],
 ]
 
 const servers = ['in-process', 'http', 'grpc'] as const
@@ -60,8 +63,8 @@ export async function* watchedOnAndOff(given: WatchedRun): AsyncGenerator<OnOffL
       if (chosen.length === 0) continue
       const group = { file: 'empty', refs: 'random', server, cells: chosen } as const
       const sides = await Promise.all(
-        forms.map(async ([name, watches]) => {
-          return [name, await startOurs(run, group, { name: 'ours', watches })] as const
+        forms.map(async ([name, form]) => {
+          return [name, await startOurs(run, group, { name: 'ours', ...form })] as const
         }),
       )
       for (const cell of chosen) yield* linesOf(cell, sides, span, is_quick ? 1 : usual_reps)
@@ -88,7 +91,7 @@ async function* linesOf(
   }
   for (const [name, , others] of forms) {
     for (const other of others) {
-      const what = `${cellName(cell)} ${name}${other === 'off' ? '' : ` over ${other}`}`
+      const what = `${cellName(cell)} ${name}${other === 'sdk' ? ' over sdk' : ''}`
       yield lineOf(what, slots.get(name) ?? [], slots.get(other) ?? [])
     }
   }
