@@ -19,6 +19,8 @@ const seeds_per_sandbox = 40
 
 /** So few are tried before children are built. */
 const here_max = 200
+/** Of a failure, before the end tells it whole. */
+const told_chars = 1_000
 /** The share of a child, which tells how far it is by its end. */
 const share_max = 2_500
 const failures_max = 20
@@ -70,6 +72,8 @@ async function tryInChildren({ n, seed, tell }: Given): Promise<Met> {
       tried += found.tried
       faults += found.faults
       failures.push(...found.failures)
+      for (const { seed, says } of found.failures)
+        tell(`seed ${seed}: ${says.slice(0, told_chars)}`)
       for (const [what, times] of Object.entries(found.met)) met[what] = (met[what] ?? 0) + times
       tell(`${tried} of ${n}, ${failures.length} failures`)
     }
