@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freeBytesAgain } from '../../src/store/space-watch.ts'
 import { fractionsOf } from './fractions.ts'
 import type { FullBed, FullServer, SomeLimits } from './full-bed.ts'
 import {
@@ -66,7 +67,7 @@ function formOf(seed: number, fraction: () => number): Form {
   // Writing resumes with an eighth more.
   const others_mb = free_mb / 8 + one([4, 6])
   // A small ext4 has a journal of 4 MB, and keeps a twentieth for itself.
-  const own_mb = kind === 'ext4' ? 10 + Math.floor(free_mb / 10) : 0
+  const own_mb = kind === 'ext4' ? 10 + Math.ceil(free_mb / 5) : 0
   return {
     ...{ kind, others_mb, end },
     megabytes:
@@ -162,7 +163,8 @@ async function fill(trial: Trial, counts: Counts): Promise<void> {
     const giveBack = await takeTheRest(disk)
     await load.refused()
     await giveBack()
-    if (freeBytesOf(disk) > disk_free_bytes_min + roomy_bytes) await load.taken()
+    const again = freeBytesAgain(disk_free_bytes_min)
+    if (freeBytesOf(disk) > again + roomy_bytes) await load.taken()
   }
   await load.refused()
   let fillings = 1
@@ -187,7 +189,7 @@ async function fill(trial: Trial, counts: Counts): Promise<void> {
   await load.stop()
 }
 
-/** With so much above the bound every request is taken. */
+/** With so much beyond every request is taken. */
 const roomy_bytes = 4 * mib
 
 /** There is room again, where the form says so in another process, and the server serves again. */

@@ -19,6 +19,8 @@ const callers = 8
 /** Of one request. */
 const [request_bytes, batch_max] = [100_000, 50]
 const retry_ms = 20
+/** The disk fills as fast as a machine that has other work can. */
+const fill_ms_max = 120_000
 
 export function startLoad(
   { http, grpc }: FullServer,
@@ -56,11 +58,13 @@ export function startLoad(
       wrong ??= error
     },
   )
-  const untilIs = (what: string, isSo: () => boolean): Promise<void> =>
-    becomes(what, () => {
+  const untilIs = (what: string, isSo: () => boolean): Promise<void> => {
+    const isOver = (): boolean => {
       if (wrong !== undefined) throw wrong
       return isSo()
-    })
+    }
+    return becomes(what, isOver, fill_ms_max)
+  }
 
   return {
     refused() {
