@@ -34,11 +34,10 @@ type ToldEvents = [event: EventName, fields: EventFields][]
 /** What is told, without what depends on the disk of this machine. */
 function listening(): { readonly told: ToldEvents; readonly tell: Tell } {
   const told: ToldEvents = []
-  return {
-    told,
-    tell: (event, fields) => void (event === 'slow_writes' || told.push([event, fields])),
-  }
+  return { told, tell: (event, fields) => void (of_disk.has(event) || told.push([event, fields])) }
 }
+
+const of_disk: ReadonlySet<EventName> = new Set(['slow_writes', 'slow_checkpoint'])
 
 const namesOf = (told: ToldEvents): EventName[] => told.map(([event]) => event)
 const put = (store: Store, key: string, bytes = 100): Promise<void> =>
