@@ -279,8 +279,8 @@ export const proof: Proof = {
       'a program whose manifest is ahead of its checkpoint',
       {
         file: 'store/commit-log/checkpoint.ts',
-        from: 'if (slice.length > 0) commitSlice(tree, own, slice)',
-        to: 'if (slice.length > 0) commitSlice(tree, own, slice, job.manifest)',
+        from: 'commitSlice(tree, own, slice)\n',
+        to: 'commitSlice(tree, own, slice, job.manifest)\n',
       },
       ['SIGKILL'],
       // Its checkpoints have more than one slice.
