@@ -99,8 +99,8 @@ const lifeOf = (form: Form, ends = short_life): TraceOptions => ({
   lives: ends.map((end) => [end, ends === short_life ? short_answers : form.answers]),
 })
 const short_answers = 40
-/** Of the claim, for the controls that try the same load. */
-let last_trace: ServerTrace | undefined
+/** Of the claim, by its lives, for the controls that try the same load. */
+const last_traces = new Map<readonly LifeEnd[], ServerTrace>()
 
 const failures_max = 20
 /** The two first pages of LMDB, of which each commit writes one last. */
@@ -120,8 +120,9 @@ async function run({ n, seed, tell }: Given): Promise<Outcome> {
       const own_seed = seed + figures.traces * failures_max
       const form = forms[figures.traces++ % forms.length] as Form
       const images = Math.min(n - tried, images_of_trace)
-      const trace = await traceServer(lifeOf(form, n > images_of_trace ? long_life : short_life))
-      last_trace = trace
+      const ends = n > images_of_trace ? long_life : short_life
+      const trace = await traceServer(lifeOf(form, ends))
+      last_traces.set(ends, trace)
       const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
       for (const { says, work } of judged.failures) {
         const failure_seed = own_seed + failures.length
@@ -188,15 +189,18 @@ function unsynced(says: string, without: RegExp, share: number, quick = 0): Expe
     ...{ says, quick, long: 1_000 },
     run: ({ n, seed }) =>
       withJudge(async (script) => {
-        last_trace ??= await traceServer(lifeOf(forms[0] as Form))
-        const names = namesIn(last_trace.events)
-        const events = last_trace.events.flatMap((event): readonly DiskEvent[] => {
+        // Of a short life so many images would be the same few cuts, torn again and again.
+        const ends = n > quick ? long_life : short_life
+        const trace = last_traces.get(ends) ?? (await traceServer(lifeOf(forms[0] as Form, ends)))
+        last_traces.set(ends, trace)
+        const names = namesIn(trace.events)
+        const events = trace.events.flatMap((event): readonly DiskEvent[] => {
           if (event.what === 'sync of the folder') return isWithout('folder') ? [] : [event]
           if (event.what === 'sync') return isWithout(names.get(event.file)) ? [] : [event]
           if (event.what !== 'write' || !isWithout(names.get(event.file))) return [event]
           return [{ ...event, is_synced: false }]
         })
-        return judgeControl({ ...last_trace, events }, { script, seed, images: n }, share)
+        return judgeControl({ ...trace, events }, { script, seed, images: n }, share)
       }),
   }
 }
