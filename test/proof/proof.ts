@@ -62,6 +62,8 @@ export interface Tried {
 const failures_max = 20
 /** Shorter runs tell nothing until they are over. */
 const told_from = 100
+/** Of a failure, before the end tells it whole. */
+const told_chars = 1_000
 
 /** Tries `n` times, one after another; what a try throws is its failure. */
 export async function tryEach(
@@ -72,14 +74,18 @@ export async function tryEach(
   let tried = 0
   let faults = 0
   const told = Math.max(1, Math.floor(n / 10))
+  const add = (failure: Failure): void => {
+    failures.push(failure)
+    if (n >= told_from) tell(`seed ${failure.seed}: ${failure.says.slice(0, told_chars)}`)
+  }
   while (tried < n && failures.length < failures_max) {
     const own_seed = seed + tried
     try {
       const found = await one(own_seed)
       faults += found.faults
-      if (found.failure !== undefined) failures.push({ seed: own_seed, says: found.failure })
+      if (found.failure !== undefined) add({ seed: own_seed, says: found.failure })
     } catch (error) {
-      failures.push({ seed: own_seed, says: messageOf(error) })
+      add({ seed: own_seed, says: messageOf(error) })
     }
     tried++
     if (n >= told_from && tried % told === 0 && tried < n)

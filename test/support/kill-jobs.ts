@@ -102,6 +102,7 @@ export async function doubleSteps(engine: Engine): Promise<string[]> {
 
 /** Lets the engine finish all of it. What is wrong then. */
 export async function finishWork(engine: Engine, seen: WorkSeen): Promise<string[]> {
+  if (!(await isThere(engine, work))) return seen.made.size === 0 ? [] : ['the work is lost']
   const live = async () => (await tasksOf(engine, work, { limit: 1 })).length
   while ((await live()) > 0) await sleep(10)
   const made = await marksIn(engine)
@@ -127,9 +128,15 @@ export async function finishWork(engine: Engine, seen: WorkSeen): Promise<string
 
 const sorted = (data: object) => Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1))
 
+/** A program that was killed early has not put all its processes. */
+async function isThere(engine: Engine, conv_id: string): Promise<boolean> {
+  return (await engine.processes.list()).some((one) => one.conv_id === conv_id)
+}
+
 /** By task, the steps that were marked. */
 async function marksIn(engine: Engine): Promise<Map<string, string[]>> {
   const marked = new Map<string, string[]>()
+  if (!(await isThere(engine, marks))) return marked
   for (const { data } of await tasksOf(engine, marks)) {
     const { of, step } = data as { of: string; step: string }
     marked.set(of, [...(marked.get(of) ?? []), step])
