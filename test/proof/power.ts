@@ -298,6 +298,8 @@ export const proof: Proof = {
         to: '',
       },
       ['SIGKILL in a checkpoint', 'SIGKILL'],
+      // Its next start has no full segment, whose checkpoint would sync the file before a request.
+      { form: forms[2] as Form },
     ),
   ],
 }
