@@ -44,7 +44,9 @@ const failed = (says: string): Failed => ({ failed: 'convert', says })
 /** What every chance gives: the middle. */
 export const fraction = 0.5
 
-export function evaluate(expression: Expression, reads: Reads, left: number): Json | undefined {
+/** `left` bounds the texts in it too, such as the ref of another task. */
+export function evaluate(expression: Expression, given: Reads, left: number): Json | undefined {
+  const reads = left === given.bytes_max ? given : { ...given, bytes_max: left }
   const [only] = expression
   if (expression.length === 1 && typeof only === 'object') return termValue(only, reads)
   if (expression.every((part) => typeof part === 'string')) return expression.join('')
@@ -121,7 +123,11 @@ export function textIn(of: Expression, reads: Reads): string {
 
 function idOf(of: Expression, reads: Reads): string | undefined {
   const value = evaluate(of, reads, reads.bytes_max)
-  return value === undefined ? undefined : textOfValue(value)
+  const text = value === undefined ? undefined : textOfValue(value)
+  if (text !== undefined && text.length > reads.bytes_max) {
+    throw { failed: 'overflow', says: '' } satisfies Failed
+  }
+  return text
 }
 
 function requireRead(reads: Reads, conv: string | undefined, is_from_template: boolean): void {
