@@ -193,7 +193,7 @@ function takesNoKeys(error: unknown): boolean {
 }
 
 /** A UUID of version 7, which begins with its time. */
-function uuidOf(now_ms: number, chance: Chance): string {
+export function uuidOf(now_ms: number, chance: Chance): string {
   const bytes = Buffer.concat([Buffer.alloc(6), chance.bytes(10)])
   bytes.writeUIntBE(now_ms, 0, 6)
   bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f)

@@ -6,10 +6,11 @@
  * good answers have one length too, except that the number of a batch grows: an answer of the length
  * of the last decoded one is taken as good, any other is decoded.
  */
-import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, credentials } from '@grpc/grpc-js'
+import { uuidOf } from '../../src/client/grpc-transport.ts'
+import { systemChance } from '../../src/core/clock.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import type { Refs, WriteVerb } from './cells.ts'
 import { caller_name } from './certificates.ts'
@@ -55,7 +56,7 @@ const calls = {
     const source = opSource(tasks, refs)
     prepared = Array.from({ length: requests }, (_, at) => {
       const messages = source.take(verb, ops).map((n) => messageOf(verb, n, refs))
-      const key = is_keyed ? { request_key: randomUUID() } : {}
+      const key = is_keyed ? { request_key: uuidOf(Date.now(), systemChance) } : {}
       if (!is_stream) return unary[verb].requestSerialize({ ...(messages[0] as Message), ...key })
       const batch = messages.map((message) => ({ [verb]: message }))
       return StreamOps.requestSerialize({ seq: at + 1, ops: batch, ...key })
