@@ -139,7 +139,7 @@ export const proof: Proof = {
       async run(given) {
         const is_long = given.n >= long_s_min
         const worse = is_long
-          ? { bytes: 16_384, descriptor_every: 10, us_more: 40, ms_max: 200 }
+          ? { bytes: 16_384, descriptor_every: 10, us_more: 8, ms_max: 40 }
           : { bytes: 262_144, descriptor_every: 4, us_more: 0, ms_max: 0 }
         const outcome = await soak(given, worse)
         const wanted = is_long ? [...worse_seen, slower_seen] : worse_seen
