@@ -40,7 +40,7 @@ export async function holdLibrary(bed: HungBed, plan: Plan): Promise<void> {
   const options = { limits, ...(is_blocking ? {} : { blocking_commits: false }) }
   const child = spawn(process.execPath, [script, path, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, ...bed.library(holds.setting) },
+    env: { ...process.env, ...bed.ioEnv(holds.setting) },
   })
   const closed = once(child, 'close')
   const calls = new Map<string, Call>()

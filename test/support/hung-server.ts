@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { pause, steadyClock } from '../../src/core/clock.ts'
 import type { LimitName } from '../../src/core/limits.ts'
-import { buildIoLibrary, type IoLibrary } from './io-library.ts'
+import { buildIoLibrary, type IoEnv } from './io-library.ts'
 import type { Target } from './lane-callers.ts'
 import { type LaneFile, makeLaneFile } from './lane-file.ts'
 import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
@@ -52,7 +52,7 @@ export type Limits = Partial<Record<LimitName, number>>
 
 export interface HungBed {
   readonly file: LaneFile
-  readonly library: IoLibrary
+  readonly ioEnv: IoEnv
   /** A script of this folder, or the program; of edited sources where there are some. */
   built(name?: string, edits?: readonly Edit[]): Promise<BuiltChild>
   /** A copy of the file in a folder of its own. */
@@ -65,7 +65,7 @@ const listeners = ['--http', '--grpc', '--operator'].flatMap((name) => [name, '1
 
 export async function makeHungBed(): Promise<HungBed> {
   const folder = await quickFolder('conveyor-hung-')
-  const library = buildIoLibrary(folder)
+  const ioEnv = buildIoLibrary(folder)
   mkdirSync(join(folder, 'made'))
   const file = await makeLaneFile(join(folder, 'made')).catch(async (error) => {
     rmSync(folder, { recursive: true, force: true })
@@ -89,10 +89,10 @@ export async function makeHungBed(): Promise<HungBed> {
     return join(own, 'tasks.lmdb')
   }
   return {
-    ...{ file, library, copy, built },
+    ...{ file, ioEnv, copy, built },
     async start(limits, edits = unedited) {
       const { script } = await built(undefined, edits)
-      return startServer({ script, path: copy(), limits, library, access: file.access })
+      return startServer({ script, path: copy(), limits, ioEnv, access: file.access })
     },
     remove() {
       for (const one of [folder, ...built_in]) rmSync(one, { recursive: true, force: true })
@@ -106,11 +106,11 @@ interface Start {
   readonly script: string
   readonly path: string
   readonly limits: Limits
-  readonly library: IoLibrary
+  readonly ioEnv: IoEnv
   readonly access: LaneFile['access']
 }
 
-async function startServer({ script, path, limits, library, access }: Start): Promise<HungServer> {
+async function startServer({ script, path, limits, ioEnv, access }: Start): Promise<HungServer> {
   const flags = Object.entries(limits).flatMap(([name, value]) => [
     `--${name.replaceAll('_', '-')}`,
     String(value),
@@ -119,7 +119,7 @@ async function startServer({ script, path, limits, library, access }: Start): Pr
   const holds = holdsOf(path)
   const child = spawn(process.execPath, [script, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...library(holds.setting) },
+    env: { ...process.env, ...ioEnv(holds.setting) },
   })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

@@ -17,7 +17,7 @@ import type { Client } from '../../src/client/api.ts'
 import { isClientFault } from '../../src/client/faults.ts'
 import { connect } from '../../src/client.ts'
 import { openEngine } from '../../src/open.ts'
-import { buildIoLibrary, type IoLibrary } from './io-library.ts'
+import { buildIoLibrary, type IoEnv } from './io-library.ts'
 import { noteOf } from './lane-callers.ts'
 import { judgeLanes } from './lane-judge.ts'
 import {
@@ -99,9 +99,9 @@ const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
   const child = await buildChild('../../bin/conveyor.ts', edits)
   const folder = await quickFolder('conveyor-io-')
-  const library = buildIoLibrary(folder)
+  const ioEnv = buildIoLibrary(folder)
   let tries = 0
-  const bed = { child, folder, library, access: await makeClosed(folder) }
+  const bed = { child, folder, ioEnv, access: await makeClosed(folder) }
   let killed: Promise<void> | undefined
   return {
     async attempt(fault, on) {
@@ -121,7 +121,7 @@ export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
 interface Bed {
   readonly child: BuiltChild
   readonly folder: string
-  readonly library: IoLibrary
+  readonly ioEnv: IoEnv
   readonly access: Access
 }
 
@@ -156,7 +156,7 @@ function serveArgs(script: string, path: string): string[] {
 }
 
 async function attempt(
-  { child, folder, library, access }: Bed,
+  { child, folder, ioEnv, access }: Bed,
   own: string,
   fault: IoFault | undefined,
   on: State,
@@ -167,7 +167,7 @@ async function attempt(
   const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
   try {
     const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
-    const server = serve(serveArgs(child.script, path), library(setting))
+    const server = serve(serveArgs(child.script, path), ioEnv(setting))
     const told = await load(server, lanes, access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''

@@ -23,9 +23,9 @@ export interface IoSetting {
 }
 
 /** What the environment of a process must have, by what is to happen to it. */
-export type IoLibrary = (setting: IoSetting) => Readonly<Record<string, string>>
+export type IoEnv = (setting: IoSetting) => Readonly<Record<string, string>>
 
-export function buildIoLibrary(folder: string): IoLibrary {
+export function buildIoLibrary(folder: string): IoEnv {
   const library = join(folder, 'io-faults.so')
   const source = join(top, 'test/support/io-faults.c')
   const built = spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])
