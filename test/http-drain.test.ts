@@ -106,6 +106,24 @@ describe('drain', () => {
     await server.engine.close()
   })
 
+  test('an answer that its reader has only begun to read is not cut', async () => {
+    const bytes = 12_000_000
+    const shown: OpResult = { type: 'show', ref: 'x'.repeat(bytes), obj: 'task', proc: 'ok' }
+    const server = await openHttp(
+      { limits: { drain_ms_max: 60_000 } },
+      { submit: async () => [shown] },
+    )
+    const socket = connect({ host: '127.0.0.1', port: server.port })
+    socket.write(server.post(body))
+    await once(socket, 'readable')
+    const drained = server.http.drain()
+    // Long enough for a drain that looks at none of this.
+    await arrived()
+    assert.ok((await textOf(socket)).length > bytes)
+    await drained
+    await server.engine.close()
+  })
+
   test('a request pipelined behind one under way is refused in order', async () => {
     const { server, release, called } = await heldServer(60_000)
     const client = await connectRaw(server.port)

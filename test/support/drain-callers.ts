@@ -46,7 +46,7 @@ interface Setup {
   /** Refs of large tasks. */
   readonly large: readonly string[]
   readonly fraction: () => number
-  /** Whether one of them never reads, which takes the whole time of the drain. */
+  /** Whether one more never reads, which takes the whole time of the drain. */
   readonly never: boolean
 }
 
@@ -86,8 +86,10 @@ export function startRawCallers({ target, name, large, fraction, never }: Setup)
     return request
   }
 
+  /** Of some of the large tasks at least: a shorter answer is written, and unread, at the signal. */
   function largeRequest(caller: string): { request: RawRequest; bytes: Buffer } {
-    const ops = large.map((ref) => ({ type: 'show', obj: 'task', conv_id: plain, ref }))
+    const shown = large.slice(0, Math.ceil(large.length * (0.2 + 0.8 * fraction())))
+    const ops = shown.map((ref) => ({ type: 'show', obj: 'task', conv_id: plain, ref }))
     return { request: requestFor(caller, undefined), bytes: bytesOf(ops) }
   }
 
@@ -132,7 +134,8 @@ export function startRawCallers({ target, name, large, fraction, never }: Setup)
       void sleep(fraction() * 2 * around_ms).then(() => line.send(request, bytes.subarray(half)))
     })
   }
-  for (const reading of never ? (['slowly', 'never'] as const) : (['slowly'] as const)) {
+  const slow: Reading[] = ['slowly', 'slowly', 'slowly']
+  for (const reading of never ? [...slow, 'never' as const] : slow) {
     open(reading, (line) => {
       const { request, bytes } = largeRequest(reading)
       line.send(request, bytes)

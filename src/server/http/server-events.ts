@@ -25,7 +25,7 @@ import type { ServerContext } from './exchange.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
-import { inputRead, newUnderway } from './underway.ts'
+import { inputRead, newUnderway, stopAccepting } from './underway.ts'
 
 /** Connections over the bounds that are accepted to get a response that says so. */
 const over_limit_connections_max = 256
@@ -120,22 +120,23 @@ export function attachEvents(
     socket.destroy()
   })
 
-  const close = () => new Promise<void>((resolve) => server.close(() => resolve()))
-
   return async () => {
     const until_ms = steadyClock.now_ms() + context.limits.drain_ms_max
     context.draining = true
-    const closing = is_held ? close() : undefined
+    const stopped = is_held ? stopAccepting(server) : undefined
     await inputRead(() => seen)
     for (const { waiting } of connections.values()) for (const end of waiting) end('draining')
-    server.closeIdleConnections()
+    for (const { socket, open_requests, closing } of connections.values())
+      if (open_requests === 0 && !closing) socket.destroy()
     await underway.quiet(context.limits.drain_ms_max)
-    const closed = closing ?? close()
+    const closed = stopped ?? stopAccepting(server)
     for (const { socket, closing } of connections.values()) if (!closing) socket.destroy()
     const left_ms = Math.max(0, until_ms - steadyClock.now_ms())
     await within(systemClock, Math.min(linger_ms, left_ms), closed)
     for (const socket of connections.keys()) socket.destroy()
     await closed
+    // Ends node's watch of its connections.
+    server.close()
   }
 }
 

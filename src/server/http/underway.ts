@@ -2,8 +2,8 @@
  * Tells when a request is over, and counts those that are under way, so that a server that drains
  * can wait for their end.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
 import { nextTurn, systemClock, within } from '../../core/clock.ts'
 
 export interface Underway {
@@ -51,6 +51,14 @@ export async function inputRead(seen: () => number): Promise<void> {
     quiet = seen() === last ? quiet + 1 : 0
     last = seen()
   }
+}
+
+/**
+ * Resolves once the last connection has closed. To node a connection is idle when its answer is
+ * handed over, read or not: `close` of an HTTP server and `closeIdleConnections` would cut it.
+ */
+export function stopAccepting(server: Server): Promise<void> {
+  return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()))
 }
 
 const ends_of = new WeakMap<Socket, Set<() => void>>()

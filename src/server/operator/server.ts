@@ -22,7 +22,7 @@ import type { Right } from '../console/messages.ts'
 import type { ConsoleOptions } from '../console/source.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
-import { newUnderway, whenOver } from '../http/underway.ts'
+import { newUnderway, stopAccepting, whenOver } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { refuseHandshakes } from '../tls/handshakes.ts'
 import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
@@ -200,11 +200,13 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
   async function drain(): Promise<void> {
     running.draining = true
     unwatchTls()
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    const closed = stopAccepting(server)
     for (const feed of running.feeds) feed.abort()
     await underway.quiet(limits.drain_ms_max)
     server.closeAllConnections()
     await closed
+    // Ends node's watch of its connections.
+    server.close()
     running.metrics.close()
     running.engine?.consoles.delete(link)
     page.close()
