@@ -30,6 +30,7 @@ import {
 import { quickPaths } from './support/store-folder.ts'
 import { turns } from './support/store-trees.ts'
 
+const sector_bytes = 512
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const newPath = quickPaths('conveyor-recover-')
 
@@ -192,6 +193,40 @@ describe('a torn tail', () => {
         images++
       }
       t.diagnostic(`${images} images`)
+    })
+  }
+})
+
+describe('a torn first write behind a start that had nothing to merge', () => {
+  const round: CrashStep[] = [...commits(3), 'rotate', 'checkpoint']
+  const forms: [what: string, steps: CrashStep[]][] = [
+    ['with the last frame in the first segment', round],
+    ['with the last frame in the second', [...round, ...round]],
+    ['with the last frame in the first again', [...round, ...round, ...round]],
+  ]
+  for (const [what, steps] of forms) {
+    it(what, async () => {
+      const { image, groups } = await crashed(newPath(), steps)
+      const path = newPath()
+      writeImage(image, path)
+      const tree = await openWithCommitLog(path)
+      // Deletes of what is not there make it longer than a sector.
+      const deletes = Array.from({ length: 8 }, (_, n) => [`${n}`.padEnd(400), null] as const)
+      await tree.commit(changesOf(new Map([...groupOf(groups + 1), ...deletes])))
+      const written = imageOf(path)
+      await tree.close()
+      let torn = 0
+      for (const end of ['-log-0', '-log-1']) {
+        const now = written.get(end) as Buffer
+        for (let at = 0; at < 8 * sector_bytes; at += sector_bytes) {
+          const sector = now.subarray(at, at + sector_bytes)
+          if (sector.equals(image.get(end)?.subarray(at, at + sector_bytes) as Buffer)) continue
+          const cut = changed(image, end, (file) => file.fill(sector, at, at + sector_bytes))
+          await assertOpens(newPath(), cut, groups, `${end} has new bytes at ${at} alone`)
+          torn++
+        }
+      }
+      assert.ok(torn > 1, 'the write is of one sector')
     })
   }
 })

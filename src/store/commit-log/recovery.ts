@@ -24,6 +24,8 @@ const zeros = Buffer.alloc(block_bytes)
 export interface RecoveredSegment {
   readonly bytes: Buffer
   readonly frames: readonly Frame[]
+  /** Whether it has the last frame of the commit log, in LMDB or not. */
+  readonly is_last: boolean
 }
 
 /** The two files of the commit log of the data file at `path`. */
@@ -44,8 +46,8 @@ export async function recoverCommitLog(
   const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
   if (manifest?.is_open === true) {
     if (first === undefined || second === undefined) throw missing(path)
-    const frames = unmergedFrames(path, [first, second], manifest, onMended)
-    return [segmentWith(path, first, frames), segmentWith(path, second, frames)]
+    const found = framesOf(path, [first, second], manifest, onMended)
+    return [segmentWith(path, first, found), segmentWith(path, second, found)]
   }
   for (const segment of [first, second]) {
     for (const { id, seq, count } of segment === undefined ? [] : framesIn(segment)) {
@@ -55,13 +57,18 @@ export async function recoverCommitLog(
   return undefined
 }
 
-/** The frames that are not in LMDB yet, in order. */
-function unmergedFrames(
+interface Found {
+  /** Those that are not in LMDB yet, in order. */
+  readonly frames: readonly Frame[]
+  readonly last: Frame | undefined
+}
+
+function framesOf(
   path: string,
   segments: readonly Buffer[],
   { id, seq }: Manifest,
   onMended: (seq: number) => void,
-): Frame[] {
+): Found {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
   for (const frame of segments.flatMap((segment) => [...framesIn(segment)])) {
@@ -85,7 +92,7 @@ function unmergedFrames(
     if (frame === undefined) throw isNewer(segments, seq) ? foreign(path) : damaged(path)
     frames.push(frame)
   }
-  return frames
+  return { frames, last: by_seq.get(last_seq) }
 }
 
 /** The frame that must or may follow `before`, if one bit of it was flipped. */
@@ -107,14 +114,14 @@ function mendedNext(
 }
 
 /** Checks that the frames are contiguous and that the last block was never written. */
-function segmentWith(path: string, bytes: Buffer, all: readonly Frame[]): RecoveredSegment {
+function segmentWith(path: string, bytes: Buffer, { frames: all, last }: Found): RecoveredSegment {
   const frames = all.filter(({ segment }) => segment === bytes)
   if (!bytes.subarray(-block_bytes).equals(zeros)) throw truncated(path)
   for (const [n, { at }] of frames.entries()) {
     const before = frames[n - 1]
     if (before !== undefined && at !== before.at + before.bytes.length) throw damaged(path)
   }
-  return { bytes, frames }
+  return { bytes, frames, is_last: last?.segment === bytes }
 }
 
 /** Whether both segments start, undamaged, with frames later than the one after `seq`. */

@@ -64,7 +64,11 @@ export async function createCommitLog(
   return commit_log
 }
 
-/** Goes on after the recovered frames, once they are durable. */
+/**
+ * Goes on after the recovered frames, once they are durable. Where all of them are in LMDB the last
+ * one stays too: it says up to where the commit log goes, and a power cut may tear the first write
+ * over a segment.
+ */
 export async function continueCommitLog(
   path: string,
   manifest: Manifest,
@@ -72,8 +76,8 @@ export async function continueCommitLog(
   options: SegmentOptions = {},
 ): Promise<CommitLogWriter> {
   const [first, second] = await openBoth(path, (one) => openSegment(one, options))
-  const lastOf = ({ frames }: RecoveredSegment): number => frames.at(-1)?.seq ?? manifest.seq
-  const is_second = lastOf(recovered[1]) > lastOf(recovered[0])
+  const is_merged = recovered.every(({ frames }) => frames.length === 0)
+  const is_second = recovered[1].is_last !== is_merged
   const [active, other] = is_second ? [second, first] : [first, second]
   const found: RecoveredFrames = {
     active: is_second ? recovered[1] : recovered[0],
