@@ -244,17 +244,22 @@ test('a task that is not kept is told with its last entries as it ended', async 
   const nodes = {
     start: go('a'),
     a: callback(),
-    b: go('c'),
+    b: [createTask('q'), go('c')],
     c: go('end'),
     end: end({ save: false }),
   }
   const { engine } = await begin(bed, 3)
+  // A task that it makes, and that runs behind it.
+  await engine.putProcess(defineProcess({ id: 'q', nodes: { start: go('end'), end: kept } }))
   await engine.putProcess(p(nodes))
   await engine.create({ ...target, data: {} })
   const ended = engine.result(target)
   const { task } = await engine.tasks.move(target, 'b')
   const expected = ['b move', 'c go', 'end go']
   assert.deepEqual([linesOf(task), linesOf(await ended)], [expected, expected])
+  // And so where nobody waits for its end.
+  await engine.create({ ...target, data: {} })
+  assert.deepEqual(linesOf((await engine.tasks.move(target, 'b')).task), expected)
   await engine.close()
 })
 

@@ -41,8 +41,7 @@ export function retryTask(
     recordEvent(tx, task, 'retry', caller.user)
     advance(tx, process, draft, 0)
   } else enterNode(tx, process, draft, node_id, 'retry', caller.user)
-  saveAndDrain(tx, draft)
-  return changed(tx, op, was, task)
+  return saved(tx, op, was, draft)
 }
 
 /** Puts a live task into another node, where it runs on; what it waits for is given up. */
@@ -64,8 +63,7 @@ export function moveTask(
   const was = placeOf(task)
   task.moves = 0
   enterNode(tx, process, draft, node_id, 'move', caller.user)
-  saveAndDrain(tx, draft)
-  return changed(tx, op, was, task)
+  return saved(tx, op, was, draft)
 }
 
 /** Ends a live task as `canceled`; one whose record is damaged, without its data. */
@@ -86,8 +84,7 @@ export function cancelTask(
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'
-  saveAndDrain(tx, draft)
-  return changed(tx, op, was, task)
+  return saved(tx, op, was, draft)
 }
 
 /** In place of a damaged task, what its keys tell of it. */
@@ -109,14 +106,16 @@ function noNode(op: ModifyOp | ShowOp, node_id: string, task: TaskRecord): OpRes
   return refused(op, { code: 'error', description, task })
 }
 
-/** The task is as this change left it: others that it made ready may have changed it since. */
-function changed(
+/** The task is as this change leaves it: others that it has made ready may change it then. */
+function saved(
   tx: Transaction,
   op: ModifyOp | ShowOp,
   was: NonNullable<ActionResult['was']>,
-  task: TaskRecord,
+  draft: TaskDraft,
 ): ActionResult {
-  // One that is not kept was not stored, so its history is not complete yet.
+  const { task } = draft
+  // For one that is not kept no save does, and others that run then forget where it went.
   completeHistory(tx, task)
+  saveAndDrain(tx, draft)
   return { ...accepted(op, task), was, task: viewTask(task) }
 }
