@@ -54,6 +54,8 @@ function isNewEachTime(op: Op | OpResult): boolean {
 /** Throws `format_error`. */
 export function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) {
+    // A character takes one or two units of a text.
+    if (key.length <= request_key_chars_max) return
     if ([...key.slice(0, 2 * request_key_chars_max + 1)].length <= request_key_chars_max) return
   }
   throw fault('format_error', `request_key: a text of 1 to ${request_key_chars_max} characters`)
@@ -63,9 +65,8 @@ function partsOfKey(key: string): Pick<RequestName, 'id' | 'time_s'> {
   if (!timed_uuid.test(key)) {
     return { id: hash('sha256', key, 'binary'), time_s: undefined }
   }
-  const digits = key.replaceAll('-', '')
-  const time_s = Math.floor(Number.parseInt(digits.slice(0, 12), 16) / 1_000)
-  return { id: bytesOfHex(digits), time_s }
+  const bytes = Buffer.from(key.replaceAll('-', ''), 'hex')
+  return { id: bytes.toString('latin1'), time_s: Math.floor(bytes.readUIntBE(0, 6) / 1_000) }
 }
 
 function bytesOfHex(digits: string): string {
