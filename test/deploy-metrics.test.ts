@@ -70,7 +70,7 @@ test('the dashboard has a row for each part, and every panel a query', () => {
 
 test('each alert says what it means, what to do and where to read on', () => {
   const each = alerts.split('- alert: ').slice(1)
-  assert.equal(each.length, 24)
+  assert.equal(each.length, 25)
   for (const alert of each) {
     for (const member of ['summary', 'do']) assert.match(alert, new RegExp(` ${member}: '.+'`))
     const [, path = '', section = ''] = / readme: '([^,:]+)[,:] (.+)'/.exec(alert) ?? []
@@ -105,6 +105,7 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
       'conveyor_commit_duration_seconds_bucket{le="+Inf"}': '0+9x60',
     },
   ],
+  ['CheckpointsSlow', { 'conveyor_events_total{event="slow_checkpoint"}': '0+1x60' }],
   ['CertificateEnds', { 'conveyor_certificate_expiry_timestamp_seconds{server="grpc"}': '9e5x60' }],
   ['CertificateEnded', { 'conveyor_certificate_expiry_timestamp_seconds{server="grpc"}': '9x60' }],
   ['RequestsRefused', { 'conveyor_requests_total{server="http",code="x"}': '0+60x60' }],
