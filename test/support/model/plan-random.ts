@@ -214,8 +214,8 @@ function newSteps(
     return weighted<() => Expression>([
       [3, () => [pick(['1', '2', 'x', '', 'true', '[1,2]', '{"x":1}'])]],
       [5, () => [term()]],
-      // A digit would, in a loop, make numbers of more digits than the model keeps.
-      [2, () => [pick(['x', '-']), term()]],
+      // A digit alone would, in a loop, make numbers of more digits than the model keeps.
+      [2, () => [pick(['x', '-1']), term()]],
     ])()
   }
 
