@@ -69,13 +69,18 @@ function builtServer(): Promise<BuiltChild> {
 /** How much memory a new process has is no sign of what it needs. */
 const not_quick: ReadonlySet<string> = new Set(['rss_bytes', 'anonymous_bytes'])
 
+/** One that slows down answers them to its end: the control is to be slow, and not to fall silent. */
+const slow_rate = { per_s: 3, under_way_max: 5_000, is_yielding: false }
+
 async function soak({ n: seconds, seed, tell }: Given, worse?: Worse): Promise<Outcome> {
   const is_long = seconds >= long_s_min
   const form = is_long ? long : { ...quick, p99_s: seconds / 4 }
-  const { server } = form
+  const { server, rate } = form
   const found = await runSoak(
     await builtServer(),
-    worse === undefined ? form : { ...form, server: { ...server, worse, ended_kept_ms: 1e9 } },
+    worse === undefined
+      ? form
+      : { ...form, server: { ...server, worse, ended_kept_ms: 1e9 }, rate: rate ?? slow_rate },
     { seconds, seed, tell },
   )
   const grown = held_names
@@ -139,7 +144,7 @@ export const proof: Proof = {
       async run(given) {
         const is_long = given.n >= long_s_min
         const worse = is_long
-          ? { bytes: 16_384, descriptor_every: 10, us_more: 8, ms_max: 40 }
+          ? { bytes: 16_384, descriptor_every: 10, us_more: 3, ms_max: 25 }
           : { bytes: 262_144, descriptor_every: 4, us_more: 0, ms_max: 0 }
         const outcome = await soak(given, worse)
         const wanted = is_long ? [...worse_seen, slower_seen] : worse_seen
