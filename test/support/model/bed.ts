@@ -100,7 +100,7 @@ export interface ModelBed {
 }
 
 /** Turns of the event loop without a commit after which nothing is under way. */
-const quiet_turns = 4
+const quiet_turns = 8
 
 export async function modelBed(
   disk: Disk,
