@@ -124,6 +124,19 @@ for (const transport of transports) {
   })
 }
 
+test('a repeat over HTTP takes no create without a ref along, which would make a second task', async () => {
+  sizes = []
+  thrown = 'store_failed'
+  const client = servers.clients.http
+  const ends = await Promise.allSettled([create(client), client.create({ conv_id, data: {} })])
+  assert.deepEqual(
+    ends.map((end) => (end.status === 'rejected' ? end.reason.code : end.value.proc)),
+    ['ok', 'store_failed'],
+  )
+  // A look-up of the ref, and the create that has one.
+  assert.deepEqual(sizes, [2, 1, 1])
+})
+
 test('calls that wait for a free request share one', async () => {
   sizes = []
   let open = (): void => {}

@@ -6,11 +6,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { arrived } from './support/http-raw.ts'
 import { conv_id } from './support/http-server.ts'
 
 const { service } = loadSchema()
@@ -137,6 +139,53 @@ describe('answers that are not taken', () => {
       )
     })
   }
+})
+
+test('an answer to a call that was canceled meanwhile takes no room, and no connection with it', async () => {
+  let release = (): void => {}
+  let onCalled = (): void => {}
+  const submit: TestGrpc['engine']['submit'] = async (ops, caller) => {
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    onCalled()
+    await held
+    return server.engine.submit(ops, caller)
+  }
+  const answer_bytes = { task_bytes_max: 10_000, caller_answer_bytes_max: 200_000 }
+  const server = await openGrpc({ limits: { idle_ms_max: 200, ...answer_bytes } }, { submit })
+  await server.engine.create({ conv_id, ref: '0', data: { s: 'x'.repeat(9_000) } })
+  const session = await rawSession(server)
+  const { path, requestSerialize } = service.ApplyOps
+  const ops = Array.from({ length: 8 }, () => ({ id: '', show: { conv_id, ref: '0' } }))
+  const begin = async (): Promise<ClientHttp2Stream> => {
+    const called = new Promise<void>((resolve) => {
+      onCalled = resolve
+    })
+    const call = session.request(rawHead(path))
+    call.on('error', () => {})
+    call.end(framed(requestSerialize({ ops })))
+    await called
+    return call
+  }
+  // Together they have more than the caller's share.
+  for (let n = 0; n < 4; n++) {
+    const call = await begin()
+    call.close()
+    await once(call, 'close')
+    await arrived()
+    release()
+  }
+  const last = await begin()
+  await sleep(600)
+  assert.equal(session.closed, false)
+  release()
+  last.resume()
+  const [head] = await once(last, 'response')
+  assert.equal(head[':status'], 200)
+  assert.equal(head['grpc-status'], undefined)
+  session.destroy()
+  await server.close()
 })
 
 async function fill({ engine }: TestGrpc): Promise<void> {

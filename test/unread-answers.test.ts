@@ -44,6 +44,9 @@ const rows: [string, Step[], typeof bounds?][] = [
   ['it counts until it is read, and is given back once', [
     ['a', 15, 'in'], ['a', 'set'], ['a', 'read'], ['a', 'read'], ['b', 19, 'in'], ['c', 1, 'overloaded'],
   ]],
+  ['one that is made after its caller has left takes nothing', [
+    ['a', 15, 'in'], ['a', 'read'], ['a', 'set'], ['a', 'add', 'in'], ['b', 19, 'in'], ['c', 1, 'overloaded'],
+  ]],
   ['an answer may grow as long as there is room', [
     ['a', 0, 'in'], ['a', 'add', 'in'], ['b', 10, 'in'], ['a', 'add', 'in'], ['b', 'add', 'overloaded'],
     ['c', 0, 'in'], ['c', 'add', 'in'], ['c', 'add', 'overloaded'], ['b', 'read'], ['c', 'add', 'in'],

@@ -22,7 +22,9 @@ export interface Batcher {
 export interface BatchedCall {
   /**
    * One try of the op, in a shared request. Once that may have been applied, it is sent again as a
-   * whole, for all of its calls that try again.
+   * whole, for all of its calls that try again, where the server knows it again. Where it does not,
+   * the op is sent without the others, some of which must not be repeated: the caller sees to it
+   * that this one may be.
    */
   send(cancellation: Cancellation): Promise<ClientResult>
   isKept(): boolean
@@ -125,13 +127,14 @@ export function newBatcher(transport: Sender, requests_max: number): Batcher {
       }
       return {
         isKept: () => stuck?.shared.call.isKept() ?? transport.keeps([op]),
-        send: (cancellation) =>
-          stuck === undefined
-            ? new Promise((resolve, reject) => {
-                scheduleSend()
-                waiting.push({ op, cancellation, resolve, reject, stick })
-              })
-            : sendAgain(stuck.shared, stuck.at, cancellation),
+        send(cancellation) {
+          if (stuck?.shared.call.isKept()) return sendAgain(stuck.shared, stuck.at, cancellation)
+          stuck = undefined
+          return new Promise((resolve, reject) => {
+            scheduleSend()
+            waiting.push({ op, cancellation, resolve, reject, stick })
+          })
+        },
       }
     },
   }
@@ -170,11 +173,19 @@ function sendAgain(
 function beginAgain(shared: SharedRequest): NonNullable<SharedRequest['trying']> {
   const all = newCanceller()
   const results = shared.call.send(all)
-  const trying = { results, waiting: 0, cancel: () => all.cancel('nobody waits') }
+  const trying = { results, waiting: 0, cancel }
+  let has_succeeded = false
+  const end = (): void => {
+    if (shared.trying === trying && !has_succeeded) shared.trying = undefined
+  }
+  function cancel(): void {
+    end()
+    all.cancel('nobody waits')
+  }
   shared.trying = trying
-  results.catch(() => {
-    shared.trying = undefined
-  })
+  results.then(() => {
+    has_succeeded = true
+  }, end)
   return trying
 }
 

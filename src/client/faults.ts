@@ -71,6 +71,8 @@ function outcomeOf(code: ClientFaultCode): ClientFault['outcome'] {
     'unreachable',
     'timed_out',
     'bad_answer',
+    // Applied, by a first time of which this client has no answer.
+    'repeated_request',
   ]
   return unknown.includes(code) ? 'unknown' : 'not_applied'
 }

@@ -62,7 +62,10 @@ export async function withRetries<T>(
       const wait = ready?.(deadline)
       if (wait !== undefined) await wait
       sent_ms = clock.now_ms()
-      if (unknown !== undefined) must_not = await objection?.(deadline)
+      // Another call may have learned meanwhile that the server keeps nothing.
+      const may_repeat = is_harmless || isKept?.() === true
+      if (unknown !== undefined && !may_repeat) must_not = 'the server keeps no replays'
+      else if (unknown !== undefined) must_not = await objection?.(deadline)
       if (unknown === undefined || must_not === undefined) return await send()
       throw asUnknown(unknown, must_not)
     } catch (error) {

@@ -25,7 +25,10 @@ export interface AnswerReservation {
   add(bytes: number): boolean
   /** The answer is made and takes this many bytes. */
   set(bytes: number): void
-  /** The answer is read, or never will be. A second call does nothing. */
+  /**
+   * The answer is read, or never will be. Nothing is reserved after it, also for an answer that is
+   * made for a caller who has left meanwhile.
+   */
   release(): void
 }
 
@@ -90,21 +93,25 @@ export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
           throw fault('overloaded', 'too many answers have not been read')
         }
         let made_bytes = 0
+        let is_released = false
         hold(caller, bytes)
         return {
           add(more_bytes) {
+            if (is_released) return true
             if (!hasRoom(caller, copies * more_bytes)) return false
             hold(caller, copies * more_bytes)
             bytes += copies * more_bytes
             return true
           },
           set(answer_bytes) {
+            if (is_released) return
             made_bytes = answer_bytes
             hold(caller, copies * made_bytes - bytes)
             bytes = copies * made_bytes
             countMoved(made_bytes)
           },
           release() {
+            is_released = true
             hold(caller, -bytes)
             countMoved(made_bytes)
             bytes = 0

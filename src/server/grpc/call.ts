@@ -223,6 +223,8 @@ export function pull(call: ServedCall): void {
 
 /** `onSent` is called when the message is on its way; never, where it cannot be sent. */
 export function send(call: ServedCall, bytes: Buffer, onSent: () => void): void {
+  // grpc-js would neither send it nor tell that it did not.
+  if (call.is_over) return
   if (call.standing !== undefined) call.from.sendMetadata(metadataOf(call.standing))
   call.standing = undefined
   if (++call.unsent === 1) call.onLeft = call.context.unread.sent(call.peer.socket)
