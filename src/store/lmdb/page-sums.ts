@@ -209,9 +209,15 @@ function stateOf(
   if (isSame(newest, known)) return 'known'
   // It must be of a later commit, not the one before with a number that it never had.
   if (isSame(older, known)) return newest.rest.equals(known_older.rest) ? 'damaged' : 'known'
-  const is_damaged = [older, newest].some(({ txn, rest }) => {
+  const is_damaged = [
+    [older, newest],
+    [newest, older],
+  ].some(([one, other]) => {
+    const { txn, rest } = one as KnownMeta
     const bits = differentBits(rest, known.rest)
-    return bits === 0 || (txn === known.txn && bits <= flipped_bits_max)
+    if (txn === known.txn) return bits <= flipped_bits_max
+    // The pages of commits come round, so one that the sums do not know may have the same rest.
+    return bits === 0 && isSame(other as KnownMeta, known_older)
   })
   return is_damaged ? 'damaged' : 'other'
 }
