@@ -19,7 +19,7 @@ import {
   type TraceOptions,
   traceServer,
 } from '../support/power-server.ts'
-import type { DiskEvent } from '../support/power-trace.ts'
+import { type DiskEvent, unknown_write } from '../support/power-trace.ts'
 import { type JudgedTrace, judgeAgain, judgeTrace, type PowerWork } from '../support/power-work.ts'
 import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
 import { canTrace } from '../support/store-strace.ts'
@@ -121,7 +121,7 @@ async function run({ n, seed, tell }: Given): Promise<Outcome> {
       const form = forms[figures.traces++ % forms.length] as Form
       const images = Math.min(n - tried, images_of_trace)
       const ends = n > images_of_trace ? long_life : short_life
-      const trace = await traceServer(lifeOf(form, ends))
+      const trace = await traceWhole(lifeOf(form, ends))
       last_traces.set(ends, trace)
       const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
       for (const { says, work } of judged.failures) {
@@ -142,6 +142,17 @@ async function run({ n, seed, tell }: Given): Promise<Outcome> {
     }
     return { tried, faults, failures, figures }
   })
+}
+
+/** A trace of which every write is known. */
+async function traceWhole(options: TraceOptions): Promise<ServerTrace> {
+  for (;;) {
+    try {
+      return await traceServer(options)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== unknown_write) throw error
+    }
+  }
 }
 
 async function repeat(script: string, seed: number): Promise<Outcome> {

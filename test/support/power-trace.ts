@@ -67,6 +67,9 @@ export interface DiskTrace {
   end(killed_in?: string): Promise<number>
 }
 
+/** The code of a trace that cannot be read, for a kill came in the middle of a write. */
+export const unknown_write = 'unknown_write'
+
 /** Everything in `folder`, which is empty, counts. */
 export function newDiskTrace(folder: string): DiskTrace {
   const trace = `${folder}.trace`
@@ -160,6 +163,10 @@ function newReader(folder: string) {
 
   function written(call: Call, name: string, handle: Handle): void {
     const count = Number(call.result)
+    if (call.result.startsWith('?')) {
+      const says = `nobody knows whether ${call.name} of ${name}, in which the kill came, wrote`
+      throw Object.assign(new Error(says), { code: unknown_write })
+    }
     if (!(count > 0)) throw new Error(`${call.name} of ${name} failed: ${call.result}`)
     // A kill cuts a long write short.
     const bytes = bytesIn(call).subarray(0, count)
