@@ -76,6 +76,7 @@ describe('users', () => {
       { user: '999', secret },
       { user: '999', secret: '' },
       { user: 'x\n"', secret },
+      { user: '', secret },
       { user: '__proto__', secret: '' },
     ]) {
       const { status, text } = await bed.ask('/console/api/sign_in', post(body))

@@ -30,7 +30,8 @@ const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))
 /** Finds one owner and misses one, whether the owner is known or not. */
 export function secretsIn(lists: SecretLists, owner: string): readonly string[] {
   const found = lists.get(owner)
-  const digit = owner.charCodeAt(owner.length - 1) % 10
+  // A caller may name the empty text, which has no last character.
+  const digit = (owner.charCodeAt(owner.length - 1) || 0) % 10
   const other = lists.get((found === undefined ? nobodies : absents)[digit] as string)
   return (found ?? other) as readonly string[]
 }
@@ -42,7 +43,6 @@ export function secretsToCompare(
 ): SecretsToCompare {
   let [most, until_ms] = [1, Number.POSITIVE_INFINITY]
   for (const secrets of kept.values()) {
-    if (secrets.length < 2) continue
     const valid = validAt(secrets, now_ms)
     most = Math.max(most, valid.length)
     for (const one of valid) until_ms = Math.min(until_ms, one.until_ms ?? until_ms)

@@ -91,7 +91,9 @@ export async function compareTasks(engine: Engine, world: World): Promise<void> 
   for (const conv of world.processes.keys()) {
     const found: Task[] = []
     for (const status of [undefined, 'processed', 'canceled'] as const) {
-      found.push(...(await tasksOf(engine, conv, status === undefined ? {} : { status })))
+      // One by one: there may be more than a call takes as arguments.
+      for (const task of await tasksOf(engine, conv, status === undefined ? {} : { status }))
+        found.push(task)
     }
     const wanted = tasks.filter((task) => task.conv === conv)
     same(found.map(seen).sort(byId), wanted.map(modeled).sort(byId))
