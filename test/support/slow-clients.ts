@@ -109,9 +109,14 @@ const empty_settings = '\0\0\0\x04\0\0\0\0\0'
 const hello = Buffer.from('16030100c8010000c40303', 'hex')
 const head = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n`
 
-const batch = ({ tasks }: SlowTarget): object => ({
+const batch = ({ tasks }: Pick<SlowTarget, 'tasks'>): object => ({
   ops: Array.from({ length: tasks }, (_, n) => ({ id: '', show: shown(n) })),
 })
+/**
+ * Its answer has room beside those of all others, and is more than HTTP/2 sends without a window. A
+ * stream whose batch is refused has nothing unread, and may stay.
+ */
+const short_batch = batch({ tasks: 2 })
 const large = { ops: [{ id: '', create: { conv_id, data_json: Buffer.alloc(1_000_000, 'x') } }] }
 
 /** [what it does, how it is opened] */
@@ -150,7 +155,7 @@ export const slow_clients: readonly (readonly [string, Open])[] = [
   ['gRPC: no answer to pings', (server) => tls(server, preface + empty_settings)],
   ['gRPC: a message that is not ended', (server) => call(server, 'ApplyOps', large, 'breaks off')],
   ['gRPC: does not read an answer', (server) => call(server, 'ApplyOps', batch(server), 'ends')],
-  ['gRPC: does not read a stream', (server) => call(server, 'StreamOps', batch(server), 'goes on')],
+  ['gRPC: does not read a stream', (server) => call(server, 'StreamOps', short_batch, 'goes on')],
   [
     'gRPC: does not read changes',
     (server) => call(server, 'WatchTasks', { from: 'start', with_task: true }, 'ends'),
