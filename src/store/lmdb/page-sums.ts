@@ -209,17 +209,13 @@ function stateOf(
   if (isSame(newest, known)) return 'known'
   // It must be of a later commit, not the one before with a number that it never had.
   if (isSame(older, known)) return newest.rest.equals(known_older.rest) ? 'damaged' : 'known'
-  const is_damaged = [
-    [older, newest],
-    [newest, older],
-  ].some(([one, other]) => {
-    const { txn, rest } = one as KnownMeta
+  const isAltered = ({ txn, rest }: KnownMeta, other: KnownMeta): boolean => {
     const bits = differentBits(rest, known.rest)
     if (txn === known.txn) return bits <= flipped_bits_max
     // The pages of commits come round, so one that the sums do not know may have the same rest.
-    return bits === 0 && isSame(other as KnownMeta, known_older)
-  })
-  return is_damaged ? 'damaged' : 'other'
+    return bits === 0 && isSame(other, known_older)
+  }
+  return isAltered(older, newest) || isAltered(newest, older) ? 'damaged' : 'other'
 }
 
 const isSame = (one: KnownMeta, other: KnownMeta): boolean =>
