@@ -50,7 +50,7 @@ const long: Form = {
     ...{ header_ms_max: 3_000, request_ms_max: 5_000, idle_ms_max: 8_000 },
     ...{ reader_stalled_ms_max: 8_000, grpc_ping_ms: 4_000, grpc_idle_ms_max: 8_000 },
   },
-  ...{ dropped_ms_max: 20_000, rounds: 3, requests: 1_500, noise_ms: 2 },
+  ...{ dropped_ms_max: 20_000, rounds: 3, requests: 5_000, noise_ms: 2 },
 }
 
 /** From so many clients on the long form is tried. */
@@ -125,8 +125,8 @@ async function attack(
     let left: OpenedClient[]
     do {
       await pause(steadyClock, look_ms)
-      const peers = server.peers()
-      left = opened.filter(([, port]) => port !== undefined && peers.has(port))
+      const still = server.connections()
+      left = opened.filter(([, connection]) => connection !== undefined && still.has(connection))
       dropped_ms = Math.round(performance.now() - began_ms - opened_ms)
     } while (left.length > 0 && performance.now() - began_ms < measured_ms + form.dropped_ms_max)
     left_count = left.length

@@ -12,11 +12,13 @@ export interface SlowOrder {
   readonly seed: number
 }
 
-/** A client that was opened: its kind and its port. */
-export type OpenedClient = readonly [string, number | undefined]
+/** A client that was opened: its kind and its connection. */
+export type OpenedClient = readonly [string, string | undefined]
 
 const at_once = 16
+/** Each drips once in so many milliseconds, a part of them at each tick: they do not know of each other. */
 const drip_ms = 100
+const tick_ms = 5
 let clients: SlowClient[] = []
 
 async function openAll({ target, n, seed }: SlowOrder): Promise<OpenedClient[]> {
@@ -27,16 +29,20 @@ async function openAll({ target, n, seed }: SlowOrder): Promise<OpenedClient[]> 
       const kind = slow_clients[(seed + at) % slow_clients.length] as (typeof slow_clients)[0]
       const client = await kind[1](target)
       clients.push(client)
-      opened.push([kind[0], client.port])
+      opened.push([kind[0], client.connection])
     }
   }
   await Promise.all(Array.from({ length: at_once }, openSome))
   return opened
 }
 
+let ticks = 0
 setInterval(() => {
-  for (const client of clients) client.drip()
-}, drip_ms)
+  const ticks_between = drip_ms / tick_ms
+  for (let at = ticks++ % ticks_between; at < clients.length; at += ticks_between) {
+    clients[at]?.drip()
+  }
+}, tick_ms)
 
 process.on('message', async (order: SlowOrder | 'leave') => {
   if (order !== 'leave') {

@@ -13,6 +13,7 @@ import { systemChance, systemClock } from '../../src/core/clock.ts'
 import type { LimitName } from '../../src/core/limits.ts'
 import { openEngine } from '../../src/open.ts'
 import { conv_id, process_definition } from './http-server.ts'
+import { connectionOf } from './slow-clients.ts'
 import { buildChild } from './store-child.ts'
 
 export interface Signer {
@@ -34,8 +35,8 @@ export interface SlowTarget {
 
 export interface Attacked extends SlowTarget {
   rss_mb(): number
-  /** The ports of the peers whose sockets it has open. */
-  peers(): ReadonlySet<number>
+  /** Those it has open, as `connectionOf` writes them. */
+  connections(): ReadonlySet<string>
   stop(): Promise<unknown>
 }
 
@@ -94,7 +95,7 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
           const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8')) ?? []
           return Math.round(Number(kb) / 1_024)
         },
-        peers: () => peersOf(proc),
+        connections: () => connectionsOf(proc),
         async stop() {
           child.kill('SIGKILL')
           await ended
@@ -104,11 +105,16 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
   }
 }
 
-function peersOf(proc: string): ReadonlySet<number> {
+function connectionsOf(proc: string): ReadonlySet<string> {
   const sockets = new Set(readdirSync(`${proc}/fd`).map((fd) => socketAt(`${proc}/fd/${fd}`)))
   const lines = readFileSync(`${proc}/net/tcp`, 'utf8').split('\n').slice(1)
-  const peers = lines.map((line) => line.trim().split(/\s+/)).filter((at) => sockets.has(at[9]))
-  return new Set(peers.map(([, , remote = '']) => Number.parseInt(remote.split(':')[1] ?? '', 16)))
+  const open = lines.map((line) => line.trim().split(/\s+/)).filter((at) => sockets.has(at[9]))
+  return new Set(open.map(([, own, peer]) => connectionOf(portAt(peer), portAt(own))))
+}
+
+/** Of an address as the kernel writes it: `0100007F:1F90`. */
+function portAt(address = ''): number {
+  return Number.parseInt(address.split(':')[1] ?? '', 16)
 }
 
 /** The inode of the socket; none for a file, and for one that was closed meanwhile. */
