@@ -6,9 +6,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { after, test } from 'node:test'
 import { type LineStream, openLineStream } from '../src/cli/line-stream.ts'
 import { newLineSink, waiting_bytes_max } from '../src/cli/serve/line-sink.ts'
+import { openServeLog } from '../src/cli/serve/log.ts'
+import { serveVerb } from '../src/cli/verbs/serve.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
 import { fakeClock } from './support/fake-clock.ts'
@@ -90,6 +93,26 @@ test('a pipe that nobody reads stops nothing, and what did not fit is told once 
   assert.equal(await sink.close(1_000), 'written')
   stream.destroy()
   closeSync(fd)
+})
+
+test('a failed write has a line of its own, where LMDB has begun one and not ended it', async () => {
+  let text = ''
+  const stream = new Writable({
+    write(line, _, done) {
+      text += line
+      done()
+    },
+  })
+  const io = { lines: () => ({ stream, holds_thread: false }), clock: fakeClock(), kill() {} }
+  const given = { verb: serveVerb, words: [], flags: {}, env: {} }
+  const log = await openServeLog(given, io)
+  for (const event of ['store_failed', 'checkpoint_failed', 'schedule_refused'] as const) {
+    text += 'Write error'
+    log.tell(event, {})
+  }
+  await log.close()
+  const events = [...text.matchAll(/^{.*"event":"([a-z_]+)"/gm)].map(([, event]) => event)
+  assert.deepEqual(events, ['store_failed', 'checkpoint_failed'])
 })
 
 test('a file that takes nothing is opened anew after a second, and what it lost is told', async () => {

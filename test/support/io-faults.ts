@@ -382,7 +382,7 @@ function wrongEnd(
   stopped_ms: number | undefined,
 ): string | undefined {
   const events = [...said.matchAll(failures)].length
-  const what = `exit ${code}: ${said.slice(-1_500)}`
+  const what = `exit ${code}, ${events} of the event: ${said.slice(-1_500)}`
   if (lmdb_signals.includes(code)) return undefined
   if (!is_served) {
     const is_refused = code === 3 && refusals.includes(refusalIn(said))

@@ -28,8 +28,14 @@ export interface ServeLog {
 /** How long the last lines of a process may take. */
 const close_ms_max = 1_000
 
+/** Of these LMDB may tell as well, in text without the end of a line. */
+const beside_lmdb = /"event":"(?:store|checkpoint)_failed"/
+
 /** Throws a usage fault for a level that there is not. */
-export async function openServeLog(given: Given, io: Io): Promise<ServeLog> {
+export async function openServeLog(
+  given: Given,
+  io: Pick<Io, 'lines' | 'clock' | 'kill'>,
+): Promise<ServeLog> {
   const standard = isOn(given, 'demo') ? 'warn' : 'info'
   const level = oneOf('--log-level', text(given, 'log-level') ?? standard, levels)
   const { pino } = await import('pino')
@@ -45,7 +51,7 @@ export async function openServeLog(given: Given, io: Io): Promise<ServeLog> {
       timestamp: () => timeMember(io.clock),
       formatters: { level: (label) => ({ level: label }) },
     },
-    sink,
+    { write: (line) => sink.write(beside_lmdb.test(line) ? `\n${line}` : line) },
   )
   const events = newEvents(logger, io.clock)
   return {
