@@ -30,6 +30,7 @@ import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { manifest_key } from './store/commit-log/manifest.ts'
 import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
 import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
+import { openingError } from './store/file-system.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
 import { readOwner, writeOwner } from './store/owner-file.ts'
@@ -71,7 +72,14 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const failed = new Promise<Fault>((resolve) => {
     tellFailed = resolve
   })
-  const file = is_memory ? memoryFile() : await lockedFile(path, chance, limits, options)
+  // The commit log of a node is at servers, whose errors tell it whether to try again.
+  const refused = (error: unknown): unknown =>
+    options.commitLog === undefined ? openingError(path, error) : error
+  const file = is_memory
+    ? memoryFile()
+    : await lockedFile(path, chance, limits, options).catch((error) => {
+        throw refused(error)
+      })
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
     const standby = is_memory ? undefined : options.commitLog?.standby
@@ -133,7 +141,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await file.close().finally(events.close)
-    throw error
+    throw refused(error)
   }
 }
 

@@ -43,10 +43,14 @@ export async function main(argv: readonly string[], env: Env, given_io: Io): Pro
     const lines = json
       ? [JSON.stringify({ error: code, description, mistakes })]
       : [`conveyor: ${clean(description)}`, ...mistakes.map((mistake) => `  ${clean(mistake)}`)]
+    if (description.includes(lmdb_says)) lines.unshift('')
     await print(io.stderr, lines.map((line) => `${line}\n`).join(''))
     return exit
   }
 }
+
+/** LMDB tells it on standard error as well, in text without the end of a line. */
+const lmdb_says = 'Attempting to write page'
 
 function textOf(parsed: Exclude<Parsed, { kind: 'run' }>): string {
   if (parsed.kind === 'version') return `${version}\n`

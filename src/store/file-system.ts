@@ -33,6 +33,15 @@ export function fileFault(path: string, error: unknown): Fault {
   return fault('not_possible', `${path}: ${text}`, { cause: error })
 }
 
+/**
+ * What an opening that failed throws: a `not_possible` for what the system or LMDB, whose codes are
+ * numbers, has refused; anything else as it is.
+ */
+export function openingError(path: string, error: unknown): unknown {
+  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown }
+  return typeof code === 'number' || syscall !== undefined ? fileFault(path, error) : error
+}
+
 /** The fault for a new file that cannot be written: `no_space`, or else `not_possible`. */
 export function writeFault(path: string, error: unknown): Fault {
   const text = error instanceof Error ? error.message : String(error)

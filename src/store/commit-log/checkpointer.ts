@@ -182,8 +182,8 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       try {
         tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
       } catch (error) {
-        if (isFull(error)) return false
-        throw error
+        if (!isFull(error)) onError(error)
+        return false
       }
       return true
     },
