@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventName } from '../src/core/event-table.ts'
@@ -21,6 +21,8 @@ import {
   tiny_bounds,
 } from './support/commit-log-setup.ts'
 import { turns } from './support/store-trees.ts'
+
+const { errno } = constants
 
 let folder: string
 before(async () => {
@@ -52,6 +54,32 @@ it('no segment is frozen that has a refused frame on disk', () => {
   const checkpointer = newCheckpointer(port)
   checkpointer.begin()
   assert.equal(checkpointer.running(), undefined)
+})
+
+describe('a close whose last commit fails leaves the rest to the commit log', () => {
+  const rows: readonly (readonly [keyof typeof errno, readonly string[]])[] = [
+    ['EIO', ['checkpoint_failed', 'broken']],
+    ['ENOSPC', []],
+  ]
+  for (const [name, expected] of rows) {
+    it(name, async () => {
+      const heard: string[] = []
+      const empty = { bytes: () => 0 }
+      const port = {
+        commitLog: () => ({ active: () => empty, frozen: () => empty, seq: () => 1 }),
+        tree: {
+          commit() {
+            throw Object.assign(new Error('it cannot'), { code: errno[name] })
+          },
+        },
+        ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+        options: { tell: (event: string) => void heard.push(event) },
+        onBroken: () => void heard.push('broken'),
+      } as unknown as CheckpointerPort
+      assert.equal(await newCheckpointer(port).finish(), false)
+      assert.deepEqual(heard, expected)
+    })
+  }
 })
 
 describe('a checkpoint that fails', () => {

@@ -6,7 +6,9 @@ import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'no
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { type Fault, fault } from '../src/core/faults.ts'
 import { encodeChange, encodedBytes, nextOffset } from '../src/store/change-encoding.ts'
+import { openingError } from '../src/store/file-system.ts'
 import { lastOfRuns, putFences, removeFences } from '../src/store/lmdb/full-pages.ts'
 import type { LmdbTree, LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
@@ -63,6 +65,22 @@ async function filled(path = newPath()): Promise<string> {
   await tree.close()
   return path
 }
+
+it('what the system or LMDB refuses at an opening is not_possible; a bug stays what it is', () => {
+  const bug = new TypeError('x is undefined')
+  const rows: readonly (readonly [unknown, unknown])[] = [
+    [Object.assign(new Error('EIO: i/o error, stat'), { code: 'EIO', syscall: 'stat' }), 'EIO'],
+    [Object.assign(new Error('Input/output error'), { code: 5 }), 5],
+  ]
+  for (const [error, code] of rows) {
+    const { cause, ...refusal } = openingError('/a/file', error) as Fault
+    assert.equal(refusal.code, 'not_possible')
+    assert.equal((cause as { code: unknown }).code, code)
+  }
+  for (const own of [bug, fault('file_held'), undefined]) {
+    assert.equal(openingError('/a/file', own), own)
+  }
+})
 
 describe('lmdb: files that are refused', () => {
   const rows: [
