@@ -82,6 +82,28 @@ describe('a close whose last commit fails leaves the rest to the commit log', ()
   }
 })
 
+it('a full disk that leaves the data file useless is told as a failure', async () => {
+  const heard: string[] = []
+  const frames = Buffer.alloc(64)
+  const segment = { bytes: () => frames.length, size: 1 }
+  const port = {
+    commitLog: () => ({
+      ...{ frozen: () => segment, frozenFrames: () => ({ frames, first_seq: 1, last_seq: 0 }) },
+    }),
+    tree: {
+      freeBytes: () => -1,
+      refresh() {
+        throw new Error('MDB_PANIC')
+      },
+    },
+    ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+    options: { tell: (event: string) => void heard.push(event) },
+    onBroken: ({ message }: Error) => void heard.push(message),
+  } as unknown as CheckpointerPort
+  assert.equal(await newCheckpointer(port).finish(), false)
+  assert.deepEqual(heard, ['checkpoint_failed', 'MDB_PANIC'])
+})
+
 describe('a checkpoint that fails', () => {
   it('is the last one, and no acknowledged group is lost', async () => {
     const path = join(folder, 'gone.lmdb')

@@ -122,16 +122,25 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   }
 
   function onError(error: unknown): void {
-    if (isFull(error)) {
-      postponed_until_ms = performance.now() + postponed_ms
+    const reason = isFull(error) ? postpone() : error
+    if (reason === undefined) return
+    is_broken = true
+    const text = reason instanceof Error ? reason.message : String(reason)
+    tell('checkpoint_failed', { error: text })
+    port.onBroken(reason)
+  }
+
+  /** Returns the error of a data file that takes nothing more, as a full disk may have left it. */
+  function postpone(): unknown {
+    try {
       tree.refresh()
-      if (!is_postponed) tell('checkpoint_waits', {})
-      is_postponed = true
-    } else {
-      is_broken = true
-      tell('checkpoint_failed', { error: error instanceof Error ? error.message : String(error) })
-      port.onBroken(error)
+    } catch (error) {
+      return error
     }
+    postponed_until_ms = performance.now() + postponed_ms
+    if (!is_postponed) tell('checkpoint_waits', {})
+    is_postponed = true
+    return undefined
   }
 
   function inThread(): Run {
