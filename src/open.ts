@@ -6,7 +6,7 @@
  * wanted. `close`, and an open that is refused, close what was opened, in reverse order.
  */
 import { realpath } from 'node:fs/promises'
-import { keysOfType, metaKey } from './codec/keys.ts'
+import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
 import type { EventName } from './core/event-table.ts'
 import { newEvents, type Tell } from './core/events.ts'
@@ -197,6 +197,7 @@ async function lockedFile(
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
         not_copied: [manifest_key, node_mark_key],
+        growing: [replaysOf('signed_at'), replaysOf('keyed_at')],
         probe: options.probe,
       })
       steps.onClose(() => below.close())

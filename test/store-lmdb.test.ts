@@ -12,6 +12,7 @@ import { openingError } from '../src/store/file-system.ts'
 import { lastOfRuns, putFences, removeFences } from '../src/store/lmdb/full-pages.ts'
 import type { LmdbTree, LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { attachLmdbTree } from '../src/store/lmdb/tree.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -65,6 +66,32 @@ async function filled(path = newPath()): Promise<string> {
   await tree.close()
   return path
 }
+
+it('a key after the last one of a growing family is looked up once the file may have it', async () => {
+  const path = newPath()
+  const growing = [{ from: '\x0e\x01', to: '\x0e\x02' }]
+  const tree = await openLmdbTree(path, { growing })
+  const thread = await attachLmdbTree(path)
+  const put = (into: LmdbTree, key: string): void =>
+    into.commit((writer) => writer.put(key, Buffer.from(key)))
+  const rows: readonly (readonly [string, () => void])[] = [
+    ['\x0e\x01a', () => put(tree, '\x0e\x01a')],
+    ['\x0e\x01c', () => put(thread, '\x0e\x01c')],
+    ['\x0e\x01b', () => put(thread, '\x0e\x01b')],
+    ['\x0e\x03', () => put(thread, '\x0e\x03')],
+    ['\x0fx', () => put(thread, '\x0fx')],
+  ]
+  for (const [key, change] of rows) {
+    assert.equal(tree.get(key), undefined)
+    change()
+    tree.refresh()
+    assert.equal(tree.get(key)?.toString(), key)
+  }
+  put(tree, '\x0e\x01d')
+  assert.equal(tree.get('\x0e\x01d')?.toString(), '\x0e\x01d')
+  await thread.close()
+  await tree.close()
+})
 
 it('what the system or LMDB refuses at an opening is not_possible; a bug stays what it is', () => {
   const bug = new TypeError('x is undefined')

@@ -11,7 +11,7 @@ import { statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
-import type { Key } from '../../codec/keys.ts'
+import type { Key, KeyRange } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, isFull, uninterrupted } from '../file-system.ts'
@@ -19,6 +19,7 @@ import type { Entry } from '../store.ts'
 import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
 import { type LmdbDatabase, newWriter, openDatabase, statsOf } from './database.ts'
+import { newLastKeys } from './last-keys.ts'
 import type { FileUsage, LmdbTree } from './lmdb-tree.ts'
 import { damagedPages, newPageSums, quick_bytes_max } from './page-sums.ts'
 
@@ -27,6 +28,8 @@ export interface LmdbTreeOptions {
   readonly readers_max?: number
   /** Keys that belong to this file alone: a backup leaves them out. */
   readonly not_copied?: readonly Key[]
+  /** Families whose new keys mostly come last; they begin with a character of their own. */
+  readonly growing?: readonly KeyRange[]
   /** A larger file gets its first sums of pages elsewhere; that takes time. */
   readonly sums_bytes_max?: number
 }
@@ -51,10 +54,14 @@ export async function attachLmdbTree(path: string): Promise<LmdbTree> {
 export function lmdbTree(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [], sums_bytes_max = quick_bytes_max }: LmdbTreeOptions = {},
+  { not_copied = [], growing = [], sums_bytes_max = quick_bytes_max }: LmdbTreeOptions = {},
 ): LmdbTree {
   const writer = newWriter(db)
   const sums = newPageSums(path)
+  const last_keys = newLastKeys(growing, ({ from, to }) => {
+    for (const { key } of rangeOf(db, from, to, true)) return key
+    return undefined
+  })
   const copies = new Set<Promise<unknown>>()
   let usage = usageOf(db, path)
   let broken: unknown
@@ -112,7 +119,7 @@ export function lmdbTree(
     get(key) {
       if (key.length === 0 || key.length > key_bytes_max) return undefined
       try {
-        return copyOf(db.getBinaryFast(key))
+        return last_keys.isAfter(key) ? undefined : copyOf(db.getBinaryFast(key))
       } catch (error) {
         throw readFault(error)
       }
@@ -140,10 +147,12 @@ export function lmdbTree(
         writer.release()
       }
       sums.update(sums_bytes_max)
+      last_keys.forget()
       usage = usageOf(db, path)
     },
     refresh() {
       db.resetReadTxn()
+      last_keys.forget()
       usage = usageOf(db, path)
     },
     freeBytes,
