@@ -43,14 +43,18 @@ export async function main(argv: readonly string[], env: Env, given_io: Io): Pro
     const lines = json
       ? [JSON.stringify({ error: code, description, mistakes })]
       : [`conveyor: ${clean(description)}`, ...mistakes.map((mistake) => `  ${clean(mistake)}`)]
-    if (description.includes(lmdb_says)) lines.unshift('')
+    if (isOfLmdb(error)) lines.unshift('')
     await print(io.stderr, lines.map((line) => `${line}\n`).join(''))
     return exit
   }
 }
 
-/** LMDB tells it on standard error as well, in text without the end of a line. */
-const lmdb_says = 'Attempting to write page'
+/** Of a failed write LMDB tells on standard error as well, in text without the end of a line. */
+function isOfLmdb(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  // The codes of the system and of faults are texts.
+  return typeof (error as { code?: unknown }).code === 'number' || isOfLmdb(error.cause)
+}
 
 function textOf(parsed: Exclude<Parsed, { kind: 'run' }>): string {
   if (parsed.kind === 'version') return `${version}\n`
