@@ -144,7 +144,7 @@ export const proof: Proof = {
       async run(given) {
         const is_long = given.n >= long_s_min
         const worse = is_long
-          ? { bytes: 16_384, descriptor_every: 10, us_more: 3, ms_max: 25 }
+          ? { bytes: 16_384, descriptor_every: 10, us_more: 150, ms_max: 250 }
           : { bytes: 262_144, descriptor_every: 4, us_more: 0, ms_max: 0 }
         const outcome = await soak(given, worse)
         const wanted = is_long ? [...worse_seen, slower_seen] : worse_seen
