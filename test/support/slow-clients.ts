@@ -114,7 +114,7 @@ const empty_settings = '\0\0\0\x04\0\0\0\0\0'
 const hello = Buffer.from('16030100c8010000c40303', 'hex')
 const head = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n`
 
-const batch = ({ tasks }: Pick<SlowTarget, 'tasks'>): object => ({
+const batch = ({ tasks }: SlowTarget): object => ({
   ops: Array.from({ length: tasks }, (_, n) => ({ id: '', show: shown(n) })),
 })
 const large = { ops: [{ id: '', create: { conv_id, data_json: Buffer.alloc(1_000_000, 'x') } }] }
