@@ -67,7 +67,7 @@ const worse: readonly (readonly [string, Edit, RegExp])[] = [
 
 test('a worse shop is seen', { timeout }, async (t) => {
   const edits = worse.map(([, edit]) => edit)
-  const { wrong, counts } = await runShop(2, edits)
+  const { wrong, counts } = await runShop(4, edits)
   tell(t, counts)
   for (const [what, , sentence] of worse) {
     assert.ok(
