@@ -2,16 +2,13 @@
  * Reads of whole key types that hold nobody up: in slices, each of which sees one durable state and
  * between which the engine goes on, or from process to process, past all keys of each.
  */
-import {
-  after,
-  type Key,
-  type KeyType,
-  keysOfNextProcess,
-  keysOfType,
-  processOfPart,
-} from '../codec/keys.ts'
+import { after, type KeyType, keysOfNextProcess, keysOfType, processOfPart } from '../codec/keys.ts'
 import { nextTurn } from '../core/clock.ts'
 import type { Entry, Store, View } from '../store/store.ts'
+
+/** As values may be long, a slice ends behind so many bytes of them, and few are read at once. */
+const slice_bytes_max = 128 * 1024
+const scan_entries = 16
 
 /** Visits all entries of a type in order; returns how many there are. */
 export async function eachEntry(
@@ -22,17 +19,26 @@ export async function eachEntry(
 ): Promise<number> {
   let { from, to } = keysOfType(type)
   let visited = 0
-  for (;;) {
-    const last: Key | undefined = await store.view((view) => {
-      const entries = view.scan({ from, to, limit: slice_entries })
-      for (const entry of entries) visit(view, entry)
-      visited += entries.length
-      return entries[slice_entries - 1]?.key
-    })
-    if (last === undefined) return visited
-    from = after(last)
-    await nextTurn()
+  function isEndIn(view: View): boolean {
+    let entries_left = slice_entries
+    let bytes_left = slice_bytes_max
+    while (entries_left > 0) {
+      const limit = Math.min(entries_left, scan_entries)
+      const entries = view.scan({ from, to, limit })
+      for (const entry of entries) {
+        visit(view, entry)
+        visited++
+        from = after(entry.key)
+        bytes_left -= entry.value.length
+        if (bytes_left <= 0) return false
+      }
+      if (entries.length < limit) return true
+      entries_left -= limit
+    }
+    return false
   }
+  while (!(await store.view(isEndIn))) await nextTurn()
+  return visited
 }
 
 /** The processes with keys of a type that begins with the process, by one read for each. */
