@@ -9,6 +9,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { loadSchema } from '../src/server/grpc/schema.ts'
+import { fractionsOf } from './support/fractions.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
@@ -63,7 +64,7 @@ describe('messages that are not in yet', () => {
   }
 
   /** [what comes beside the unfinished messages, its bytes] */
-  const besides: [string, () => { readonly bytes: Buffer; readonly encoding?: string }][] = [
+  const besides: [string, () => Sent][] = [
     ['whole messages', () => ({ bytes: wholeMessage() })],
     ['compressed ones', () => ({ bytes: compressed(wholeMessage()), encoding: 'gzip' })],
   ]
@@ -72,12 +73,7 @@ describe('messages that are not in yet', () => {
       const server = await openGrpc({ limits })
       const session = await rawSession(server)
       const first = beginMessage(session, StreamOps.path, 390_000)
-      const { bytes, encoding = 'identity' } = make()
-      const whole = session.request({ ...rawHead(ApplyOps.path), 'grpc-encoding': encoding })
-      whole.on('error', () => {})
-      whole.end(bytes)
-      assert.equal(await messageOf(whole), '')
-      whole.resume()
+      assert.equal(await messageOf(sendWhole(session, make())), '')
       const end = closed(session)
       const second = beginMessage(session, StreamOps.path, 390_000)
       assert.deepEqual(await Promise.all([first, second].map(messageOf)), [tooMuch, tooMuch])
@@ -86,20 +82,33 @@ describe('messages that are not in yet', () => {
     })
   }
 
-  test('any number of whole ones is taken, beside one that goes on', async () => {
-    const server = await openGrpc({ limits })
-    const session = await rawSession(server)
-    const stream = beginMessage(session, StreamOps.path, 0)
-    for (let n = 0; n < 12; n++) {
-      const whole = session.request(rawHead(ApplyOps.path))
-      whole.end(wholeMessage())
-      assert.equal(await messageOf(whole), '')
-      whole.resume()
-    }
-    assert.equal(stream.closed, false)
-    session.destroy()
-    await server.close()
-  })
+  const fraction = fractionsOf(1)
+  const digits = (): string =>
+    Array.from({ length: 20_000 }, () => Math.floor(10 * fraction())).join('')
+  const created = (n: number): Buffer =>
+    framed(ApplyOps.requestSerialize({ ops: [createOp(`${n}`, { digits: digits() })] }))
+  /** [what, messages of it; together they have more bytes than may be here] */
+  const any: [string, number, (n: number) => Sent][] = [
+    ['whole ones', 60, (n) => ({ bytes: created(n) })],
+    ['compressed ones', 160, (n) => ({ bytes: compressed(created(n)), encoding: 'gzip' })],
+  ]
+  for (const [what, count, make] of any) {
+    test(`any number of ${what} is taken, beside one that goes on`, async () => {
+      const server = await openGrpc({ limits })
+      const session = await rawSession(server)
+      const stream = beginMessage(session, StreamOps.path, 0)
+      let sent_bytes = 0
+      for (let n = 0; n < count; n++) {
+        const made = make(n)
+        sent_bytes += made.bytes.length
+        assert.equal(await messageOf(sendWhole(session, made)), '')
+      }
+      assert.ok(sent_bytes > 2 * limits.unverified_bytes_max)
+      assert.equal(stream.closed, false)
+      session.destroy()
+      await server.close()
+    })
+  }
 
   test('one that does not come in time takes its connection with it', async () => {
     const server = await openGrpc({ limits: { ...limits, request_ms_max: 100 } })
@@ -197,6 +206,22 @@ function wholeMessage(): Buffer {
   const data_json = Buffer.from(JSON.stringify({ s: 'x'.repeat(100_000) }))
   const ops = Array.from({ length: 3 }, () => ({ id: '', create: { conv_id, data_json } }))
   return framed(ApplyOps.requestSerialize({ ops }))
+}
+
+interface Sent {
+  readonly bytes: Buffer
+  readonly encoding?: string
+}
+
+function sendWhole(
+  session: ClientHttp2Session,
+  { bytes, encoding = 'identity' }: Sent,
+): ClientHttp2Stream {
+  const call = session.request({ ...rawHead(ApplyOps.path), 'grpc-encoding': encoding })
+  call.on('error', () => {})
+  call.resume()
+  call.end(bytes)
+  return call
 }
 
 function compressed(message: Buffer): Buffer {

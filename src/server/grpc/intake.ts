@@ -10,6 +10,7 @@
  * lets go of what grpc-js has collected.
  */
 import type { Socket } from 'node:net'
+import { deflateRawSync } from 'node:zlib'
 import { systemClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -44,8 +45,8 @@ const close_ms = 100
 const call_bytes = 256
 const message_bytes = 128
 const frame_bytes = 16 * 1024
-/** A compressed message has as many bytes to each that was received, at least, by this guess. */
-const compression = 32
+/** So much of a message that came compressed is compressed again, to tell how long it was. */
+const sample_bytes = 64 * 1024
 /** In front of a message, uncompressed, are its flag and its length. */
 const head_bytes = 5
 
@@ -155,11 +156,20 @@ function addDone(state: State, bytes: number): void {
   state.done_bytes = Math.min(state.done_bytes + bytes, state.socket.bytesRead)
 }
 
-/** About what was received for a message, whether it was compressed or not. */
+/**
+ * About what was received for a message. Rather more: what is too little here adds up for as long
+ * as a stream is open, and would be taken for a message that never comes to its end.
+ */
 function receivedBytes(message: Buffer): number {
-  const { length } = message
-  if (!isPlain(message)) return length / compression
+  const length = isPlain(message) ? message.length : compressedBytes(message)
   return length + message_bytes + (length / frame_bytes) * message_bytes
+}
+
+/** grpc-js does not say how long it was; a quick compression seldom makes less of it. */
+function compressedBytes(message: Buffer): number {
+  const sample = message.subarray(0, sample_bytes)
+  const { length } = deflateRawSync(sample, { level: 1 })
+  return sample.length === 0 ? 0 : (length / sample.length) * message.length
 }
 
 /** Whether grpc-js gives the message as it has collected it, behind its head. */
