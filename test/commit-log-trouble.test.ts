@@ -82,6 +82,41 @@ describe('a close whose last commit fails leaves the rest to the commit log', ()
   }
 })
 
+describe('a checkpoint without disk space is tried again', () => {
+  const mib = 1024 * 1024
+  /** [when, bytes that become free, attempts] */
+  const rows: readonly (readonly [string, number, number])[] = [
+    ['later where no more is free', 0, 1],
+    ['later where little more is free', mib - 1, 1],
+    ['at once where others have made room', mib, 2],
+  ]
+  for (const [when, more_bytes, attempts] of rows) {
+    it(when, async () => {
+      let free_bytes = -8 * mib
+      let tried = 0
+      const frames = Buffer.alloc(64)
+      const frozenFrames = () => {
+        tried++
+        return { frames, first_seq: 1, last_seq: 0 }
+      }
+      const port = {
+        commitLog: () => ({ frozen: () => ({ bytes: () => 64, size: 1 }), frozenFrames }),
+        tree: { freeBytes: () => free_bytes, refresh() {} },
+        ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+        options: {
+          tell(event: string) {
+            assert.equal(event, 'checkpoint_waits')
+            free_bytes += more_bytes
+          },
+        },
+        onBroken: assert.fail,
+      } as unknown as CheckpointerPort
+      assert.equal(await newCheckpointer(port).finish(), false)
+      assert.equal(tried, attempts)
+    })
+  }
+})
+
 it('a full disk that leaves the data file useless is told as a failure', async () => {
   const heard: string[] = []
   const frames = Buffer.alloc(64)

@@ -64,8 +64,9 @@ export interface CheckpointerPort {
   onBroken(error: unknown): void
 }
 
-/** No new attempt for this long after a checkpoint without disk space. */
+/** After a checkpoint without disk space none is tried for so long, unless so much more is free. */
 const postponed_ms = 900
+const more_bytes = 1024 * 1024
 
 type Run = (job: CheckpointJob) => Promise<void>
 
@@ -77,6 +78,8 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   let is_broken = false
   let is_postponed = false
   let postponed_until_ms = 0
+  /** Free where it was postponed. */
+  let postponed_bytes = 0
   let count = 0
   let all_ms = 0
   const watch = newSlowWatch(slow_commit_ms, (fields) => tell('slow_checkpoint', fields))
@@ -89,11 +92,17 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     return held
   }
 
+  /** Commits that go on meanwhile must not take the room that others have made for it. */
+  function mustWait(): boolean {
+    if (performance.now() >= postponed_until_ms) return false
+    return tree.freeBytes() < postponed_bytes + more_bytes
+  }
+
   /** False if there was nothing to begin. At the close no later frame needs the unsettled place. */
   function begin(runner: () => Run, is_closing = false): boolean {
     const commit_log = port.commitLog()
     if (running !== undefined || commit_log === undefined || is_broken) return false
-    if (performance.now() < postponed_until_ms) return false
+    if (mustWait()) return false
     if (commit_log.frozen().bytes() === 0) {
       if (commit_log.active().bytes() === 0) return false
       if (!commit_log.isSettled() && !is_closing) return false
@@ -138,6 +147,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       return error
     }
     postponed_until_ms = performance.now() + postponed_ms
+    postponed_bytes = tree.freeBytes()
     if (!is_postponed) tell('checkpoint_waits', {})
     is_postponed = true
     return undefined
