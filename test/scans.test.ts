@@ -12,7 +12,7 @@ import type { Store } from '../src/store/store.ts'
 
 const kib = 1024
 
-/** [what, the bytes of each value, how many entries each slice has at most 20 of] */
+/** [what, the bytes of each value, how many entries each slice has, 20 at most] */
 const rows: readonly (readonly [string, readonly number[], readonly number[]])[] = [
   ['none', [], [0]],
   ['short ones, fewer than a slice has', Array(19).fill(10), [19]],
