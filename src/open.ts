@@ -27,8 +27,8 @@ import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
-import { manifest_key } from './store/commit-log/manifest.ts'
-import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
+import { readLogMark } from './store/commit-log/log-mark.ts'
+import { nodeFileFault } from './store/commit-log/node-mark.ts'
 import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
 import { openingError } from './store/file-system.ts'
 import { storeOf } from './store/group-commit.ts'
@@ -193,10 +193,10 @@ async function lockedFile(
     path: real_path,
     key_path: `${real_path}.key`,
     async openTree(claim, { tell, reads }) {
-      const { openLmdbTree } = await import('./store/lmdb/open.ts')
+      const { openDataFile } = await import('./store/data-file.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
-      const below = await openLmdbTree(real_path, {
-        not_copied: [manifest_key, node_mark_key],
+      const below = await openDataFile(real_path, {
+        lock_fd: lock.fd,
         growing: [replaysOf('signed_at'), replaysOf('keyed_at')],
         probe: options.probe,
       })
@@ -218,7 +218,8 @@ async function lockedFile(
         steps.onClose(() => tree.close())
         return tree
       }
-      const node_file = nodeFileFault(below, real_path)
+      const is_alone = (await readLogMark(real_path)) !== undefined
+      const node_file = is_alone ? undefined : nodeFileFault(below, real_path)
       if (node_file !== undefined) throw node_file
       const tree = await openCommitLogTree(below, real_path, {
         id: chance.bytes(commit_log_id_bytes),

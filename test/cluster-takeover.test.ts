@@ -16,8 +16,8 @@ import { format, format_key } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import type { Tree } from '../src/store/tree.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
@@ -50,7 +50,7 @@ async function newNode(points: Points) {
   }
   const log = postgresLog({ url, node: 'a', partition, lease_ms, clock })
   log.onRole(({ role }) => void (role === 'owner' && points.says?.()))
-  const below = await openLmdbTree(path)
+  const below = await openInProcess(path)
   const owned = log.open({
     ...{
       tree: below,

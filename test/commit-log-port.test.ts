@@ -11,7 +11,8 @@ import { readBatch } from '../src/cluster/postgres-log.ts'
 import { nextTurn } from '../src/core/clock.ts'
 import { framesIn } from '../src/store/commit-log/frame.ts'
 import { newFreeSpace } from '../src/store/commit-log/free-space.ts'
-import { recoverCommitLog } from '../src/store/commit-log/recovery.ts'
+import type { Manifest } from '../src/store/commit-log/manifest.ts'
+import { type KnownLog, recoverCommitLog } from '../src/store/commit-log/recovery.ts'
 import { continueCommitLog, createCommitLog } from '../src/store/commit-log/segments.ts'
 import { commitLogTree } from '../src/store/commit-log/tree.ts'
 import { writerOver } from '../src/store/commit-log/writer.ts'
@@ -25,13 +26,15 @@ import { quickFolder, quickPaths } from './support/store-folder.ts'
 
 const postgres = await postgresOrSkip()
 
+const known = (manifest: Manifest): KnownLog => ({ manifest, is_marked_open: false })
+
 async function segmentsBed(): Promise<CommitLogBed> {
   const folder = await quickFolder('conveyor-port-')
   const path = join(folder, 'data.lmdb')
   const manifest = { id: log_id, seq: 0, is_open: true }
   return {
     async open(seq) {
-      const found = seq === 0 ? undefined : await recoverCommitLog(path, manifest)
+      const found = seq === 0 ? undefined : await recoverCommitLog(path, known(manifest))
       const writer =
         found === undefined
           ? await createCommitLog(path, manifest)
@@ -39,7 +42,7 @@ async function segmentsBed(): Promise<CommitLogBed> {
       return {
         writer,
         async read(seq) {
-          const segments = (await recoverCommitLog(path, { ...manifest, seq })) ?? []
+          const segments = (await recoverCommitLog(path, known({ ...manifest, seq }))) ?? []
           const frames = segments.flatMap((segment) => segment.frames)
           return frames.sort((one, other) => one.seq - other.seq)
         },

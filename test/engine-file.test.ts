@@ -10,8 +10,8 @@ import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
 import { format } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { readOwner } from '../src/store/owner-file.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 async function inFolder(fn: (folder: string, path: string) => Promise<void>): Promise<void> {
@@ -47,7 +47,7 @@ for (const text of ['', 'null', '[]', '"x"', '{"pid":1', '{"pid":"1"}', '{"pid":
 
 /** Writes keys as another program might. */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<void> {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   tree.commit((batch) => {
     for (const [key, text] of Object.entries(keys)) batch.put(key, Buffer.from(text))
   })

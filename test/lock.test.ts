@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { lockFile } from '../src/store/file-lock.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 
 const waves = process.env.CONVEYOR_SLOW === '1' ? 20 : 8
@@ -82,7 +82,7 @@ describe('lock', () => {
       await kill(owner)
       const lock = await lockFile(path)
       assert.ok(lock, 'free at once')
-      const tree = await openLmdbTree(path)
+      const tree = await openInProcess(path)
       assert.match(tree.get('n')?.toString() ?? '', /^\d+$/)
       await tree.close()
       await lock.release()
@@ -99,7 +99,7 @@ describe('lock', () => {
       await kill(opener)
       return said
     }
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     tree.commit((batch) => batch.put('a', Buffer.from('1')))
     assert.deepEqual(await others(), [undefined, 'refused'])
     await tree.close()

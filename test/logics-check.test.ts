@@ -10,8 +10,8 @@ import { test } from 'node:test'
 import { type Key, outboxKey, queueKey, sumKey, sumsOf } from '../src/codec/keys.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/open.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 
 const now_ms = 1_700_000_000_000
 const definition = {
@@ -45,7 +45,7 @@ async function breachesAfter(
     const { obj_id = '' } = await engine.create({ conv_id: 5, data: {} })
     assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     tree.commit((batch) => {
       for (const [key, value] of change(obj_id)) batch.put(key, value)
     })

@@ -9,9 +9,9 @@ import type { CommitLogBounds } from '../src/store/commit-log/bounds.ts'
 import { decodeManifest, manifest_key } from '../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../src/store/commit-log/open.ts'
 import { segmentPaths } from '../src/store/commit-log/recovery.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { assertState, groupOf, stateOf } from './support/commit-log-setup.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { quickFolder } from './support/store-folder.ts'
 import { storeSuite, type TreeBed } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
@@ -36,7 +36,7 @@ function bedWith(bounds: Partial<CommitLogBounds>, folder: () => string): () => 
     return {
       lasts: true,
       open: async () => {
-        const below = await openLmdbTree(path, { not_copied: [manifest_key] })
+        const below = await openInProcess(path, { not_copied: [manifest_key] })
         const tree = await openCommitLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree
@@ -70,7 +70,7 @@ storeSuite(
 
 it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')
-  const below = await openLmdbTree(path, { not_copied: [manifest_key] })
+  const below = await openInProcess(path, { not_copied: [manifest_key] })
   const tree = await openCommitLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
   // One for each group, behind the first frame of the commit log.

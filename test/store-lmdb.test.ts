@@ -9,10 +9,10 @@ import { after, before, describe, it } from 'node:test'
 import { type Fault, fault } from '../src/core/faults.ts'
 import { encodeChange, encodedBytes, nextOffset } from '../src/store/change-encoding.ts'
 import { openingError } from '../src/store/file-system.ts'
+import { openWritableTree } from '../src/store/lmdb/commits.ts'
 import { lastOfRuns, putFences, removeFences } from '../src/store/lmdb/full-pages.ts'
-import type { LmdbTree, LmdbWriter } from '../src/store/lmdb/lmdb-tree.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
-import { attachLmdbTree } from '../src/store/lmdb/tree.ts'
+import type { LmdbWriter, WritableTree } from '../src/store/lmdb/lmdb-tree.ts'
+import { type InProcessTree, openInProcess } from './support/in-process-tree.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -26,14 +26,14 @@ const newPath = () => join(folder, `${count++}.conveyor`)
 
 /** What the closed file holds under a key. */
 async function valueIn(path: string, key: string): Promise<string | undefined> {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   const value = tree.get(key)?.toString()
   await tree.close()
   return value
 }
 
 /** Puts values of these lengths in one commit, as a checkpoint does. */
-function fillInOrder(tree: LmdbTree, entries: readonly (readonly [string, number])[]): void {
+function fillInOrder(tree: InProcessTree, entries: readonly (readonly [string, number])[]): void {
   const changes = entries
     .map(([key, bytes]) => [key, Buffer.alloc(bytes)] as const)
     .sort(([one], [other]) => (one < other ? -1 : 1))
@@ -57,7 +57,7 @@ function fillInOrder(tree: LmdbTree, entries: readonly (readonly [string, number
 
 /** A database of three keys, one of them large, closed again. */
 async function filled(path = newPath()): Promise<string> {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   tree.commit((writer) => {
     writer.put('a', Buffer.from('1'))
     writer.put('large', Buffer.alloc(100_000, 'x'))
@@ -70,9 +70,9 @@ async function filled(path = newPath()): Promise<string> {
 it('a key after the last one of a growing family is looked up once the file may have it', async () => {
   const path = newPath()
   const growing = [{ from: '\x0e\x01', to: '\x0e\x02' }]
-  const tree = await openLmdbTree(path, { growing })
-  const thread = await attachLmdbTree(path)
-  const put = (into: LmdbTree, key: string): void =>
+  const tree = await openInProcess(path, { growing })
+  const thread = await openWritableTree(path)
+  const put = (into: WritableTree, key: string): void =>
     into.commit((writer) => writer.put(key, Buffer.from(key)))
   const rows: readonly (readonly [string, () => void])[] = [
     ['\x0e\x01a', () => put(tree, '\x0e\x01a')],
@@ -139,7 +139,7 @@ describe('lmdb: files that are refused', () => {
     it(what, async () => {
       const path = await make(newPath())
       const contents = await readFile(path).catch(() => undefined)
-      await assert.rejects(openLmdbTree(path), (error: Error & { code: string }) => {
+      await assert.rejects(openInProcess(path), (error: Error & { code: string }) => {
         assert.equal(error.code, code)
         assert.match(error.message, says)
         assert.ok(error.message.startsWith(path), 'the sentence names the path')
@@ -155,13 +155,13 @@ describe('lmdb: files that are refused', () => {
     const handle = await open(path)
     await handle.chmod(0o400)
     await handle.close()
-    await assert.rejects(openLmdbTree(path), { code: 'not_possible' })
+    await assert.rejects(openInProcess(path), { code: 'not_possible' })
   })
 
   for (const bytes of [0, 4096, 8192]) {
     it(`${bytes} zero bytes, as a power cut leaves a new file, are a new database`, async () => {
       const path = await write('\0'.repeat(bytes))(newPath())
-      const tree = await openLmdbTree(path)
+      const tree = await openInProcess(path)
       tree.commit((writer) => writer.put('a', Buffer.from('1')))
       await tree.close()
       assert.equal(await valueIn(path, 'a'), '1')
@@ -172,7 +172,7 @@ describe('lmdb: files that are refused', () => {
 describe('lmdb: files that a power cut or a crash left', () => {
   /** The bytes of a new file, of two pages. */
   async function newFile(path: string): Promise<Buffer> {
-    await (await openLmdbTree(path)).close()
+    await (await openInProcess(path)).close()
     return readFile(path)
   }
 
@@ -191,14 +191,14 @@ describe('lmdb: files that a power cut or a crash left', () => {
       const bytes = tear(await newFile(path))
       await writeFile(path, bytes)
       if (is_new) assert.equal(await valueIn(path, 'a'), undefined)
-      else await assert.rejects(openLmdbTree(path), { code: 'not_a_database' })
+      else await assert.rejects(openInProcess(path), { code: 'not_a_database' })
       if (!is_new) assert.deepEqual(await readFile(path), bytes)
     })
   }
 
   it('a short file that lacks free pages only is opened', async () => {
     const path = newPath()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     for (const large of [null, null, null, null, Buffer.alloc(20_000, 'x'), null]) {
       tree.commit((writer) => {
         writer.put('a', Buffer.from('1'))
@@ -215,7 +215,7 @@ describe('lmdb: files that a power cut or a crash left', () => {
 
   it('a short file without its list of free pages is refused', async () => {
     const path = await filled()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     tree.commit((writer) => writer.put('a', Buffer.from('2')))
     await tree.close()
     const { size } = await stat(path)
@@ -224,7 +224,7 @@ describe('lmdb: files that a power cut or a crash left', () => {
     const handle = await open(path, 'r+')
     await handle.truncate(size - page)
     await handle.close()
-    await assert.rejects(openLmdbTree(path), { code: 'not_a_database', message: /ends too early/ })
+    await assert.rejects(openInProcess(path), { code: 'not_a_database', message: /ends too early/ })
   })
 })
 
@@ -277,7 +277,7 @@ describe('lmdb: the file', () => {
 
   it('knows the free bytes of its disk and of the file itself', async () => {
     const path = await filled()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     assert.ok(tree.freeBytes() > 0)
     const before = tree.usage()
     tree.commit((writer) => writer.put('large', null))
@@ -289,7 +289,7 @@ describe('lmdb: the file', () => {
 
   it('is unchanged by a commit whose function throws, and refuses every later commit', async () => {
     const path = newPath()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     tree.commit((writer) => writer.put('a', Buffer.from('1')))
     const broken = (writer: LmdbWriter): void => {
       writer.put('a', Buffer.from('2'))
@@ -304,7 +304,7 @@ describe('lmdb: the file', () => {
   })
 
   it('writes keys and values that are slices of an arena', async () => {
-    const tree = await openLmdbTree(newPath())
+    const tree = await openInProcess(newPath())
     const around = Buffer.from('........k\x00\xffvalue..gone..k2....', 'latin1')
     const room = around.subarray(3)
     tree.commit((writer) => writer.put('gone', Buffer.from('1')))
@@ -329,7 +329,7 @@ describe('lmdb: the file', () => {
   })
 
   it('keeps its pages full of keys that arrive in order before others, and nothing else', async () => {
-    const tree = await openLmdbTree(newPath())
+    const tree = await openInProcess(newPath())
     const expected = new Map<string, number>([['c', 1]])
     let first_bytes = 0
     tree.commit((writer) => writer.put('c', Buffer.alloc(1)))
@@ -358,7 +358,7 @@ describe('lmdb: the file', () => {
   it('loses no key to the fence of a run', async () => {
     const run = Array.from({ length: 200 }, (_, n): [string, number] => [`a${1_000 + n}`, 20])
     for (const after of ['a1199\x00\x00', 'a1199\x00\x01', 'a1199\x01', 'a11990', 'b']) {
-      const tree = await openLmdbTree(newPath())
+      const tree = await openInProcess(newPath())
       tree.commit((writer) => writer.put(after, Buffer.from('kept')))
       fillInOrder(tree, run)
       assert.equal([...tree.range('', '\xff', false)].length, 201)
@@ -368,7 +368,7 @@ describe('lmdb: the file', () => {
   })
 
   it('refuses everything once it is closed', async () => {
-    const tree = await openLmdbTree(newPath())
+    const tree = await openInProcess(newPath())
     await tree.close()
     await tree.close()
     const shut = { code: 'shutting_down' }
@@ -381,7 +381,7 @@ describe('lmdb: the file', () => {
 
 describe('lmdb: backup', () => {
   it('holds the durable state while commits go on', async () => {
-    const tree = await openLmdbTree(await filled())
+    const tree = await openInProcess(await filled())
     tree.commit((writer) => writer.put('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()
     let writing = true
@@ -396,7 +396,7 @@ describe('lmdb: backup', () => {
     await writer
     await tree.close()
     assert.equal((await stat(path)).mode & 0o777, 0o600)
-    const copy = await openLmdbTree(path)
+    const copy = await openInProcess(path)
     const keys = [...copy.range('', '\xff', false)].map((entry) => entry.key)
     assert.deepEqual(
       keys.filter((key) => key !== 'n'),
@@ -413,7 +413,7 @@ describe('lmdb: backup', () => {
   ]
   for (const [what, target] of rows) {
     it(`to ${what} is refused and leaves nothing behind`, async () => {
-      const tree = await openLmdbTree(await filled())
+      const tree = await openInProcess(await filled())
       const path = await target(newPath())
       const names = (await readdir(folder)).sort()
       await assert.rejects(tree.backup(path), (error: Error & { code: string }) => {
@@ -428,7 +428,7 @@ describe('lmdb: backup', () => {
   }
 
   it('leaves one file and no other', async () => {
-    const tree = await openLmdbTree(await filled())
+    const tree = await openInProcess(await filled())
     const path = newPath()
     const names = await readdir(dirname(path))
     await tree.backup(path)

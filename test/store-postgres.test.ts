@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { systemChance } from '../src/core/clock.ts'
 import { tellNobody } from '../src/core/events.ts'
 import { postgresLog } from '../src/postgres.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { codePath, node_flags } from './support/package-folder.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
@@ -32,7 +32,7 @@ async function makeBed(): Promise<TreeBed> {
   return {
     lasts: true,
     async open() {
-      const below = await openLmdbTree(path)
+      const below = await openInProcess(path)
       const source = postgresLog({ url, node: 'suite', partition })
       const tree = await source.open({
         ...{

@@ -15,10 +15,10 @@ import { beginUpgrade, upgradeFile } from '../src/engine/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Store } from '../src/store/store.ts'
 import type { Tree } from '../src/store/tree.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { engineOn } from './support/model-setup.ts'
 import { tempFolder } from './support/package-folder.ts'
 
@@ -29,7 +29,7 @@ const path = join(folder.path, 'tasks.lmdb')
 let entries: [string, Buffer][] = []
 
 async function entriesOf(file: string): Promise<[string, Buffer][]> {
-  const tree = await openLmdbTree(file)
+  const tree = await openInProcess(file)
   const found = [...tree.range(...everything)]
   const copies = found.map(({ key, value }): [string, Buffer] => [key, Buffer.from(value)])
   await tree.close()

@@ -71,7 +71,7 @@ async function find({
   const row = await readOwnerRow(connection, partition)
   await checkRoundTrip(clock, lease_ms, () => readOwnerRow(connection, partition))
   const of = { cluster_id: cluster.id, partition, log_id: row.log_id }
-  const file = openNodeFile(opening.tree, opening.path, of, opening.bytes)
+  const file = await openNodeFile(opening.tree, opening.path, of, opening.bytes)
   if (file.mark.is_loading) return { file, is_behind: true }
   const place = await placeInLog(connection, partition, file.manifest, opening.path)
   return { file, is_behind: place === 'behind' }

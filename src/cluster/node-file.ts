@@ -4,6 +4,9 @@
  * that position must be the one that the file has, or the log was set back meanwhile.
  */
 import { type Fault, fault } from '../core/faults.ts'
+import { changesOf } from '../store/change-buffer.ts'
+import { frameOf } from '../store/commit-log/checkpoint.ts'
+import { readLogMark } from '../store/commit-log/log-mark.ts'
 import {
   decodeManifest,
   encodeManifest,
@@ -30,13 +33,15 @@ export interface NodeFile {
  * The mark and position of the data file; a new file gets its mark. Throws `not_possible` for one
  * that belongs to something else.
  */
-export function openNodeFile(
+export async function openNodeFile(
   tree: LmdbTree,
   path: string,
   of: { readonly cluster_id: Buffer; readonly partition: number; readonly log_id: Buffer },
   bytes: (count: number) => Buffer,
-): NodeFile {
+): Promise<NodeFile> {
   const cluster_id = of.cluster_id.toString('hex')
+  // A file that was opened alone has gone on without the cluster.
+  if ((await readLogMark(path)) !== undefined) throw ofNoCluster(path)
   const stored = tree.get(manifest_key)
   const mark = readNodeMark(tree)
   if (mark !== undefined && stored !== undefined) {
@@ -48,15 +53,16 @@ export function openNodeFile(
   const file_id = bytes(file_id_bytes).toString('hex')
   const made = { cluster_id, partition: of.partition, file_id, is_loading: false }
   const manifest = { id: of.log_id, seq: 0, is_open: true }
-  writeNodeFile(tree, { mark: made, manifest })
+  await writeNodeFile(tree, { mark: made, manifest })
   return { mark: made, manifest }
 }
 
-export function writeNodeFile(tree: LmdbTree, { mark, manifest }: NodeFile): void {
-  tree.commit((writer) => {
-    writer.put(node_mark_key, encodeNodeMark(mark))
-    writer.put(manifest_key, encodeManifest(manifest))
-  })
+export function writeNodeFile(tree: LmdbTree, { mark, manifest }: NodeFile): Promise<void> {
+  const changes = changesOf([
+    [node_mark_key, encodeNodeMark(mark)],
+    [manifest_key, encodeManifest(manifest)],
+  ])
+  return tree.write({ frames: [frameOf(changes)] })
 }
 
 /** Of what a node has: what distinguishes it from the frames of a log that was set back. */

@@ -3,10 +3,11 @@
  * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
  * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
  */
-import { nextTurn } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
-import { keyBytesAt, keyStart, valueBytesAt } from '../store/change-encoding.ts'
+import { newChangeBuffer } from '../store/change-buffer.ts'
+import { valueBytesAt } from '../store/change-encoding.ts'
+import { frameOf } from '../store/commit-log/checkpoint.ts'
 import { changeOffsets, type Frame } from '../store/commit-log/frame.ts'
 import { manifest_key } from '../store/commit-log/manifest.ts'
 import { node_mark_key } from '../store/commit-log/node-mark.ts'
@@ -44,7 +45,7 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   const { tree, file, partition, connection } = load
   const id = file.manifest.id
   const mark = { ...file.mark, is_loading: true }
-  writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
+  await writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
   for (;;) {
     await clear(load)
     const snapshot = await untilAnswered(load, () => newestSnapshot(connection, partition))
@@ -52,7 +53,7 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
     const { seq = 0, last_crc } = snapshot ?? {}
     const manifest = { id, seq, is_open: true, last_crc }
     const loaded = { mark: { ...mark, is_loading: false }, manifest }
-    writeNodeFile(tree, loaded)
+    await writeNodeFile(tree, loaded)
     return loaded
   }
 }
@@ -60,16 +61,13 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
 /** In slices, each of which leaves the file loading. */
 async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
   for (;;) {
-    const keys: string[] = []
+    const changes = newChangeBuffer()
     for (const { key } of tree.range('', '\xff', false)) {
-      if (key !== manifest_key && key !== node_mark_key) keys.push(key)
-      if (keys.length === clear_keys) break
+      if (key !== manifest_key && key !== node_mark_key) changes.put(key, null)
+      if (changes.size === clear_keys) break
     }
-    if (keys.length === 0) return
-    tree.commit((writer) => {
-      for (const key of keys) writer.put(key, null)
-    })
-    await nextTurn()
+    if (changes.size === 0) return
+    await tree.write({ frames: [frameOf(changes)] })
     if (hasLeft()) throw waitEnded()
   }
 }
@@ -104,7 +102,7 @@ async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boole
     gathered_bytes += frame.bytes.length
     bytes += frame.bytes.length
     if (chunk < chunks && gathered_bytes < commit_bytes) continue
-    commit(tree, gathered)
+    await write(tree, gathered)
     load.onLoaded({ bytes, of_bytes })
     gathered = []
     gathered_bytes = 0
@@ -113,26 +111,18 @@ async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boole
   return true
 }
 
-function commit(tree: LmdbTree, chunks: readonly Frame[]): void {
-  const all = chunks.map((chunk) => ({ arena: chunk.segment, offsets: changeOffsets([chunk]) }))
+async function write(tree: LmdbTree, chunks: readonly Frame[]): Promise<void> {
   let [changes, bytes, large_bytes] = [0, 0, 0]
-  for (const { arena, offsets } of all) {
-    changes += offsets.length
-    bytes += arena.length
-    for (const offset of offsets) {
-      const value_bytes = valueBytesAt(arena, offset)
+  for (const chunk of chunks) {
+    bytes += chunk.bytes.length
+    for (const offset of changeOffsets([chunk])) {
+      changes++
+      const value_bytes = valueBytesAt(chunk.segment, offset)
       if (value_bytes >= large_value_bytes) large_bytes += value_bytes
     }
   }
   if (!hasRoomFor({ changes, bytes, large_bytes }, tree)) throw fault('no_space')
-  tree.commit((writer) => {
-    for (const { arena, offsets } of all) {
-      for (const offset of offsets) {
-        const value_bytes = valueBytesAt(arena, offset)
-        writer.putSlice(arena, keyStart(offset), keyBytesAt(arena, offset), value_bytes)
-      }
-    }
-  })
+  await tree.write({ frames: chunks.map((chunk) => chunk.bytes) })
 }
 
 function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {

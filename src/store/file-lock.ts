@@ -12,6 +12,8 @@ import { promisify } from 'node:util'
 import { fileFault } from './file-system.ts'
 
 export interface FileLock {
+  /** The lock lasts while this process or a child that inherits the descriptor has it open. */
+  readonly fd: number
   /** A second call does nothing. */
   release(): Promise<void>
 }
@@ -40,6 +42,7 @@ export async function lockFile(path: string): Promise<FileLock | undefined> {
 function lockOver(fd: number): FileLock {
   let released: Promise<void> | undefined
   return {
+    fd,
     release: () => {
       released ??= promisify(close)(fd)
       return released

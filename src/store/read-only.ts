@@ -5,9 +5,9 @@
 import { newChangeBuffer } from './change-buffer.ts'
 import { keyAt, valueAt } from './change-encoding.ts'
 import { changeOffsets } from './commit-log/frame.ts'
-import { decodeManifest, manifest_key } from './commit-log/manifest.ts'
+import { readLogMark } from './commit-log/log-mark.ts'
 import { nodeFileFault } from './commit-log/node-mark.ts'
-import { recoverCommitLog } from './commit-log/recovery.ts'
+import { knownLog, recoverCommitLog } from './commit-log/recovery.ts'
 import { openLmdbReadOnly } from './lmdb/open.ts'
 import { mergedRange } from './merged-range.ts'
 import type { Entry, View } from './store.ts'
@@ -24,10 +24,10 @@ export interface ReadOnlyFile extends View {
 export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
   const tree = await openLmdbReadOnly(path)
   try {
-    const node_file = nodeFileFault(tree, path)
+    const is_alone = (await readLogMark(path)) !== undefined
+    const node_file = is_alone ? undefined : nodeFileFault(tree, path)
     if (node_file !== undefined) throw node_file
-    const stored = tree.get(manifest_key)
-    const recovered = await recoverCommitLog(path, stored && decodeManifest(stored))
+    const recovered = await recoverCommitLog(path, await knownLog(tree, path))
     const frames = (recovered ?? []).flatMap((segment) => segment.frames)
     const changes = newChangeBuffer()
     for (const frame of frames.sort((one, other) => one.seq - other.seq)) {

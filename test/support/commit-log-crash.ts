@@ -8,7 +8,7 @@ import { framesIn } from '../../src/store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { readNodeMark } from '../../src/store/commit-log/node-mark.ts'
 import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
+import { openInProcess } from './in-process-tree.ts'
 import { framesAfter } from './postgres-open.ts'
 import type { Edit } from './store-child.ts'
 
@@ -39,7 +39,7 @@ export interface CommitLogLeft {
 
 /** Before the commit log is opened again. */
 export async function commitLogLeft(path: string): Promise<CommitLogLeft> {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   const bytes = tree.get(manifest_key)
   const mark = readNodeMark(tree)
   await tree.close()

@@ -10,15 +10,15 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { Tell } from '../../src/core/events.ts'
 import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
 import type { CommitLogBounds } from '../../src/store/commit-log/bounds.ts'
-import { runCheckpoint } from '../../src/store/commit-log/checkpoint.ts'
+import { runWriteJob } from '../../src/store/commit-log/checkpoint.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
 import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
 import { createCommitLog } from '../../src/store/commit-log/segments.ts'
 import type { CommitLogWriter } from '../../src/store/commit-log/writer.ts'
 import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import type { Tree } from '../../src/store/tree.ts'
+import { type InProcessTree, inProcess, openInProcess } from './in-process-tree.ts'
 
 export type State = ReadonlyMap<string, string>
 /** The files of one store by suffix of the name; the suffix of the data file is empty. */
@@ -61,13 +61,16 @@ export function stateAfter(n: number): State {
 }
 
 /** Commits directly to LMDB, as a file without a commit log does. */
-export function putInto(tree: LmdbTree, changes: Iterable<readonly [string, Buffer | null]>): void {
+export function putInto(
+  tree: InProcessTree,
+  changes: Iterable<readonly [string, Buffer | null]>,
+): void {
   tree.commit((writer) => {
     for (const [key, value] of changes) writer.put(key, value)
   })
 }
 
-function putManifest(tree: LmdbTree, manifest: Manifest): void {
+function putManifest(tree: InProcessTree, manifest: Manifest): void {
   putInto(tree, new Map([[manifest_key, encodeManifest(manifest)]]))
 }
 
@@ -91,14 +94,14 @@ export function assertState(state: State, from: number, to = from, what = ''): v
   assert.deepEqual(state, stateAfter(last), `${what}: group ${last} is not as it was`)
 }
 
-export function openTree(path: string): Promise<LmdbTree> {
-  return openLmdbTree(path, { not_copied: [manifest_key] })
+export function openTree(path: string): Promise<InProcessTree> {
+  return openInProcess(path, { not_copied: [manifest_key] })
 }
 
 /** The n-th commit and all later ones fail; the n-th writes nothing or everything. */
-export function failingAt(below: LmdbTree, n: number, writes_all: boolean): LmdbTree {
+export function failingAt(below: InProcessTree, n: number, writes_all: boolean): InProcessTree {
   let asked = 0
-  return {
+  return inProcess({
     ...below,
     commit(fill) {
       asked++
@@ -106,11 +109,11 @@ export function failingAt(below: LmdbTree, n: number, writes_all: boolean): Lmdb
       if (asked === n && writes_all) below.commit(fill)
       throw new Error('the disk is broken')
     },
-  }
+  })
 }
 
 export interface CommitLogOpening {
-  readonly over?: (tree: LmdbTree) => LmdbTree
+  readonly over?: (tree: InProcessTree) => LmdbTree
   readonly tell?: Tell
 }
 
@@ -267,7 +270,7 @@ export async function crashed(
 }
 
 interface Making {
-  readonly tree: LmdbTree
+  readonly tree: InProcessTree
   readonly commit_log: CommitLogWriter
   readonly id: Buffer
   readonly path: string
@@ -288,15 +291,16 @@ async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<voi
       commit_log.rotate()
       file.active = 1 - file.active
     } else {
-      const written = commit_log.frozenFrames()
-      const manifest: Manifest = { id: file.id, seq: written.last_seq, is_open: true }
-      const job = { written, manifest, slice: no_slice }
+      const { frames, ...seqs } = commit_log.frozenFrames()
+      const manifest: Manifest = { id: file.id, seq: seqs.last_seq, is_open: true }
+      const log = { id: file.id, ...seqs }
+      const job = { frames: [frames], log, manifest, slice: no_slice }
       if (step === 'checkpoint') {
-        runCheckpoint(tree, job)
+        runWriteJob(tree, job)
         commit_log.releaseFrozen()
       } else {
         try {
-          runCheckpoint(failingAt(tree, 3, false), job)
+          runWriteJob(failingAt(tree, 3, false), job)
         } catch {}
       }
     }

@@ -14,11 +14,11 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEngine } from '../../src/open.ts'
-import { decodeManifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
+import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
-import { recoverCommitLog } from '../../src/store/commit-log/recovery.ts'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
+import { knownLog, recoverCommitLog } from '../../src/store/commit-log/recovery.ts'
 import type { Tree } from '../../src/store/tree.ts'
+import { openInProcess } from './in-process-tree.ts'
 import { judgeLanes } from './lane-judge.ts'
 import { lane_processes } from './lanes.ts'
 import type { Folder } from './power-disk.ts'
@@ -146,7 +146,7 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
 }
 
 async function openTree(path: string): Promise<Tree> {
-  const tree = await openLmdbTree(path, { not_copied: [manifest_key] })
+  const tree = await openInProcess(path, { not_copied: [manifest_key] })
   try {
     return await openCommitLogTree(tree, path, { id: no_id })
   } catch (error) {
@@ -168,7 +168,7 @@ function newFirstLook(folder: string) {
     rmSync(`${path}-lock`, { force: true })
     const { length = 0 } = image.get('db') ?? {}
     try {
-      const tree = await openLmdbTree(path, { not_copied: [manifest_key] })
+      const tree = await openInProcess(path, { not_copied: [manifest_key] })
       try {
         const manifest = tree.get(manifest_key)
         return { digest: digestOf(tree, ''), ...(manifest && { manifest }) }
@@ -184,7 +184,8 @@ function newFirstLook(folder: string) {
 
   async function recover(image: Folder, manifest: Buffer | undefined): Promise<string> {
     files.put()
-    const segments = await recoverCommitLog(path, manifest && decodeManifest(manifest))
+    const known = await knownLog({ get: () => manifest }, path)
+    const segments = await recoverCommitLog(path, known)
     const hash = createHash('sha1')
     for (const { bytes, frames } of segments ?? []) {
       hash.update(`${bytes.length} of ${frames.length} `)

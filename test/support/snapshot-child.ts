@@ -3,8 +3,8 @@
  * step. `ROLE URL PARTITION PATH`.
  */
 import { once } from 'node:events'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import { connectionTo } from './database-cluster.ts'
+import { openInProcess } from './in-process-tree.ts'
 import { entriesOf, load, newDraft, write } from './snapshot-setup.ts'
 
 const [role, url = '', partition = '', path = ''] = process.argv.slice(2)
@@ -17,7 +17,7 @@ const step = async (): Promise<void> => {
 if (role === 'write') {
   await write(connection, newDraft(Number(partition), 9), entriesOf(2_000, 'killed'), step)
 } else {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   await load(tree, connection, Number(partition), { onBegin: step, onLoaded: () => void step() })
   await tree.close()
 }

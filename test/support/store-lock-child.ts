@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs'
 import { type FileLock, lockFile } from '../../src/store/file-lock.ts'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
+import { openInProcess } from './in-process-tree.ts'
 
 const [path = '', mode] = process.argv.slice(2)
 let lock: FileLock | undefined
@@ -13,7 +13,7 @@ await tryLock()
 process.stdin.on('data', tryLock)
 process.stdin.on('end', () => void lock?.release())
 if (mode === 'work') {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   for (let n = 0; ; n++) {
     tree.commit((batch) => batch.put('n', Buffer.from(String(n))))
     if (n === 0) writeSync(1, 'working\n')

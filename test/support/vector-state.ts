@@ -13,8 +13,8 @@ import type { JsonObject, JsonValue } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import type { Can } from '../../src/engine/process-api.ts'
 import { openEngine } from '../../src/open.ts'
-import { openLmdbTree } from '../../src/store/lmdb/open.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
+import { openInProcess } from './in-process-tree.ts'
 import { quickFolder } from './store-folder.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 
@@ -135,7 +135,7 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
 }
 
 async function damageTask(path: string, obj_id: string): Promise<void> {
-  const tree = await openLmdbTree(path)
+  const tree = await openInProcess(path)
   const key = taskKey(obj_id)
   const bytes = Buffer.from(tree.get(key) as Buffer)
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1

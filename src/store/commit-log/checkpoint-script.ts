@@ -1,14 +1,12 @@
 /**
- * The script of the checkpoint thread: the file beside this one. The bundle replaces this module,
- * because there the script is text.
+ * How the checkpoint process is started: Node's arguments for the file beside this one. The bundle
+ * replaces this module, because there the script is text.
  */
-import { type ThreadStart, threadStart } from '../../core/thread-start.ts'
+import { fileURLToPath } from 'node:url'
+import { threadStart } from '../../core/thread-start.ts'
 
-export interface CheckpointScript extends ThreadStart {
-  /** Part of the thread's `workerData`. */
-  readonly data: object
-}
-
-export function checkpointScript(): CheckpointScript {
-  return { ...threadStart(import.meta.url, 'checkpoint-worker'), data: {} }
+/** Throws `not_possible` where the script is missing. */
+export function checkpointScript(): string[] {
+  const { script } = threadStart(import.meta.url, 'checkpoint-child')
+  return script instanceof URL ? [fileURLToPath(script)] : ['-e', script, '--']
 }

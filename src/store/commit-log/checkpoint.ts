@@ -11,54 +11,38 @@ import type { ChangeBuffer } from '../change-buffer.ts'
 import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encoding.ts'
 import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
 import { lastOfRuns, putFences, removeFences } from '../lmdb/full-pages.ts'
-import type { LmdbTree, LmdbWriter } from '../lmdb/lmdb-tree.ts'
+import type { LmdbTree, LmdbWriter, WritableTree, WriteJob } from '../lmdb/lmdb-tree.ts'
 import { checkKeyBytes } from '../tree.ts'
-import type { SliceBounds } from './bounds.ts'
-import { changeOffsets, type Frame, framesIn } from './frame.ts'
+import {
+  changeOffsets,
+  changesAt,
+  commit_log_id_bytes,
+  type Frame,
+  frameBytes,
+  framesIn,
+  sealFrame,
+} from './frame.ts'
 import { sortLastByKey } from './key-sort.ts'
 import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
-import { arena_bytes } from './memtable.ts'
-import type { FrameRange } from './writer.ts'
 
-export interface CheckpointJob {
-  /** Nothing is written into their memtable during the checkpoint. */
-  readonly written: FrameRange
-  /** The manifest after the checkpoint. */
-  readonly manifest: Manifest
-  readonly slice: SliceBounds
-}
-
-/** A buffer that frames are copied into, kept for the next checkpoint. */
-export interface Scratch {
-  buffer: Buffer
-}
-
-export const newScratch = (): Scratch => ({ buffer: Buffer.alloc(0) })
-
-/** The next segment is about as long as the last one. */
-const spare_factor = 1.25
-/** A larger buffer, for a segment with one very large commit, is not kept. */
-const kept_bytes_max = spare_factor * arena_bytes
-
-type Target = Pick<LmdbTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'refresh'>
+type Target = Pick<WritableTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'refresh'>
+type Bounds = NonNullable<WriteJob['slice']>
 
 /**
  * Everything is on disk when it returns; `onCommit` is called after each commit but the last.
  * Throws `no_space`, the error of LMDB, or an error if the frames are not what was written.
  */
-export function runCheckpoint(
-  tree: Target,
-  job: CheckpointJob,
-  scratch = newScratch(),
-  onCommit = (): void => {},
-): void {
-  // LMDB takes no values from memory that threads share.
-  const { frames } = job.written
-  const own = scratchOf(scratch, frames.length)
-  own.set(frames)
-  const frames_in = checkedFrames(own, job)
-  const offsets = sortLastByKey(own, changeOffsets(frames_in))
-  const last_crc = frames_in.at(-1)?.crc
+export function runWriteJob(tree: Target, job: WriteJob, onCommit = (): void => {}): void {
+  const [only = nothing, ...others] = job.frames
+  const own = others.length === 0 ? only : Buffer.concat(job.frames)
+  const frames = checkedFrames(own, job)
+  const offsets = sortLastByKey(own, changeOffsets(frames))
+  const last_crc = frames.at(-1)?.crc
+  const manifest = job.manifest && { ...job.manifest, last_crc }
+  if (job.slice === undefined) {
+    commitAll(tree, own, offsets, manifest)
+    return
+  }
   let slice: Slice = new Uint32Array()
   for (const next of slicesOf(own, offsets, job.slice)) {
     if (slice.length > 0) {
@@ -67,39 +51,48 @@ export function runCheckpoint(
     }
     slice = next
   }
-  commitSlice(tree, own, slice, { ...job.manifest, last_crc })
+  commitSlice(tree, own, slice, manifest)
 }
 
-/** Commits changes while there is no commit log. False if the disk has no room for them. */
-export function commitDirectly(tree: Target, changes: ChangeBuffer): boolean {
+const nothing = Buffer.alloc(0)
+
+/** Writes changes while there is no commit log. False if the disk has no room for them. */
+export async function writeDirectly(
+  tree: Pick<LmdbTree, 'write' | 'freeBytes' | 'usage'>,
+  changes: ChangeBuffer,
+): Promise<boolean> {
   let large_bytes = 0
   for (const [, value] of changes) {
     if (value !== null && value.length >= large_value_bytes) large_bytes += value.length
   }
   if (!hasRoomFor({ changes: changes.size, bytes: changes.bytes(), large_bytes }, tree))
     return false
-  tree.commit((writer) => {
-    for (const [key, value] of changes) writer.put(key, value)
-  })
+  await tree.write({ frames: [frameOf(changes)] })
   return true
 }
 
-function scratchOf(scratch: Scratch, bytes: number): Buffer {
-  if (scratch.buffer.length >= bytes) return scratch.buffer.subarray(0, bytes)
-  const buffer = Buffer.allocUnsafeSlow(Math.ceil(bytes * spare_factor))
-  if (buffer.length <= kept_bytes_max) scratch.buffer = buffer
-  return buffer.subarray(0, bytes)
+/** The changes as a frame of no commit log. */
+export function frameOf(changes: ChangeBuffer): Buffer {
+  const change_bytes = changes.bytes()
+  const frame = Buffer.alloc(frameBytes(change_bytes))
+  changes.copyTo(frame, changesAt(0))
+  return sealFrame(frame, 0, { id: no_id, seq: 0, count: changes.count(), change_bytes })
 }
 
-function checkedFrames(bytes: Buffer, { written, manifest }: CheckpointJob): Frame[] {
+const no_id = Buffer.alloc(commit_log_id_bytes)
+
+function checkedFrames(bytes: Buffer, { log }: WriteJob): Frame[] {
   const frames: Frame[] = []
-  let next_seq = written.first_seq
+  let next_seq = log?.first_seq ?? 0
+  let end = 0
   for (const frame of framesIn(bytes)) {
-    if (frame.seq !== next_seq || !frame.id.equals(manifest.id)) break
+    if (frame.at !== end) break
+    if (log !== undefined && (frame.seq !== next_seq || !frame.id.equals(log.id))) break
     next_seq++
+    end += frame.bytes.length
     frames.push(frame)
   }
-  if (next_seq !== written.last_seq + 1) {
+  if (end !== bytes.length || (log !== undefined && next_seq !== log.last_seq + 1)) {
     throw new Error('the commit log is not what was written')
   }
   return frames
@@ -120,6 +113,10 @@ function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manif
     commitSlice(tree, arena, slice.subarray(half), manifest)
     return
   }
+  commitAll(tree, arena, slice, manifest)
+}
+
+function commitAll(tree: Target, arena: Buffer, slice: Slice, manifest?: Manifest): void {
   const last_keys = lastOfRuns(tree, arena, slice)
   tree.commit((writer) => {
     putFences(writer, last_keys)
@@ -140,7 +137,7 @@ function loadOf(arena: Buffer, slice: Slice): Load {
   return { changes: slice.length, bytes, large_bytes }
 }
 
-function* slicesOf(arena: Buffer, sorted: Uint32Array, bounds: SliceBounds): Generator<Slice> {
+function* slicesOf(arena: Buffer, sorted: Uint32Array, bounds: Bounds): Generator<Slice> {
   let from = 0
   let bytes = 0
   for (let next = 1; next <= sorted.length; next++) {

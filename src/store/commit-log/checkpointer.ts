@@ -1,21 +1,14 @@
 /**
- * Decides when a checkpoint runs, and on which thread.
- *
- * One frozen segment at a time is checkpointed by a worker thread, which the first checkpoint
- * starts. At the close, if there is no thread yet and little is left, this thread does it; one that
- * may not block asks first whether the disk answers, because nobody could end it while it waits. A
+ * Decides when a checkpoint runs: one frozen segment at a time, written by another process. A
  * checkpoint without disk space is postponed and repeated on request; after any other failure there
  * is no further one.
  */
 import type { Tell } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'
-import { isFull, syncPath } from '../file-system.ts'
+import { isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { newSlowWatch } from '../slow-watch.ts'
 import type { SliceBounds } from './bounds.ts'
-import { type CheckpointJob, runCheckpoint } from './checkpoint.ts'
-import { type CheckpointThread, newCheckpointThread } from './checkpoint-thread.ts'
-import { encodeManifest, manifest_key } from './manifest.ts'
 import type { CommitLogWriter } from './writer.ts'
 
 export interface Checkpointer {
@@ -28,9 +21,9 @@ export interface Checkpointer {
   begin(): void
   /** Prevents checkpoints until this settles, as which it does; none may run. */
   holdWhile<T>(work: Promise<T>): Promise<T>
-  /** Checkpoints all changes and ends the thread; false if some are left. */
+  /** Checkpoints all changes, or leaves a few in the active segment; false if more are left. */
   finish(): Promise<boolean>
-  /** Ends the thread; what is not checkpointed stays in the commit log. */
+  /** What is not checkpointed stays in the commit log. */
   close(): Promise<void>
   /** How many have succeeded since the open. */
   count(): number
@@ -44,21 +37,18 @@ export interface CheckpointerOptions {
   readonly tell: Tell
   /** As the limit of this name. */
   readonly slow_commit_ms?: number
-  /** Whether the close may block this thread on a disk that hangs; true by default. */
-  readonly blocking?: boolean
 }
 
 export interface CheckpointerPort {
   readonly options: CheckpointerOptions
   readonly tree: LmdbTree
-  readonly path: string
   /** Id of the commit log. */
   readonly id: Buffer
   readonly slice: SliceBounds
   /** Undefined if there is no commit log. */
   commitLog(): CommitLogWriter | undefined
-  /** Whether the data file needs no commit log once everything is in it. */
-  readonly is_left_behind: boolean
+  /** So many bytes of frames need no checkpoint at the close. */
+  readonly left_bytes_max: number
   /** The frozen segment is in LMDB and free. */
   onDone(): void
   onBroken(error: unknown): void
@@ -68,13 +58,10 @@ export interface CheckpointerPort {
 const postponed_ms = 900
 const more_bytes = 1024 * 1024
 
-type Run = (job: CheckpointJob) => Promise<void>
-
 export function newCheckpointer(port: CheckpointerPort): Checkpointer {
-  const { tree, path, id, slice } = port
-  const { tell, slow_commit_ms = limitTable.slow_commit_ms.value, blocking = true } = port.options
+  const { tree, id, slice } = port
+  const { tell, slow_commit_ms = limitTable.slow_commit_ms.value } = port.options
   let running: Promise<void> | undefined
-  let thread: CheckpointThread | undefined
   let is_broken = false
   let is_postponed = false
   let postponed_until_ms = 0
@@ -99,7 +86,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   }
 
   /** False if there was nothing to begin. At the close no later frame needs the unsettled place. */
-  function begin(runner: () => Run, is_closing = false): boolean {
+  function begin(is_closing = false): boolean {
     const commit_log = port.commitLog()
     if (running !== undefined || commit_log === undefined || is_broken) return false
     if (mustWait()) return false
@@ -108,13 +95,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       if (!commit_log.isSettled() && !is_closing) return false
       commit_log.rotate()
     }
-    const written = commit_log.frozenFrames()
-    const manifest = { id, seq: written.last_seq, is_open: true }
+    const { frames, ...seqs } = commit_log.frozenFrames()
+    const manifest = { id, seq: seqs.last_seq, is_open: true }
     const began_ms = performance.now()
-    const [bytes, changes] = [written.frames.length, commit_log.frozen().size]
+    const [bytes, changes] = [frames.length, commit_log.frozen().size]
     const done = (): void => onDone(performance.now() - began_ms, { bytes, changes })
     watch.began(began_ms)
-    const ran = runner()({ written, manifest, slice }).finally(() => watch.ended(performance.now()))
+    const job = { frames: [frames], log: { id, ...seqs }, manifest, slice }
+    const ran = tree.write(job, onCommit).finally(() => watch.ended(performance.now()))
     void hold(ran.then(done).catch(onError))
     return true
   }
@@ -153,35 +141,15 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     return undefined
   }
 
-  function inThread(): Run {
-    thread ??= newCheckpointThread(path, onCommit)
-    return thread.run
-  }
-
   function onCommit(): void {
     const now_ms = performance.now()
     watch.ended(now_ms)
     watch.began(now_ms)
   }
 
-  const runHere: Run = async (job) => runCheckpoint(tree, job)
-
-  /** A small segment is done before a thread has started. */
-  function inThreadOrHere(): Run {
-    const is_small = (port.commitLog()?.frozen().bytes() ?? 0) < slice.bytes_max
-    return thread === undefined && is_small ? runHere : inThread()
-  }
-
-  /** Resolves once the disk has made a sync. What fails is left to the commit that follows. */
-  async function diskAnswers(): Promise<void> {
-    watch.began(performance.now())
-    await syncPath(path).catch(() => {})
-    watch.ended(performance.now())
-  }
-
   return {
     running: () => running,
-    begin: () => void begin(inThread),
+    begin: () => void begin(),
     holdWhile(work) {
       const settled = (): void => {}
       void hold(work.then(settled, settled))
@@ -190,25 +158,14 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     async finish() {
       await running
       postponed_until_ms = 0
-      if (!blocking) await diskAnswers()
-      while (begin(inThreadOrHere, true)) await running
-      await thread?.close()
-      const commit_log = port.commitLog()
-      if (is_broken || commit_log === undefined) return false
-      if (commit_log.frozen().bytes() > 0 || commit_log.active().bytes() > 0) return false
-      if (!port.is_left_behind) return true
-      const manifest = { id, seq: commit_log.seq(), is_open: false }
-      try {
-        tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))
-      } catch (error) {
-        if (!isFull(error)) onError(error)
-        return false
-      }
-      return true
+      const isEnough = (): boolean =>
+        (port.commitLog()?.unmergedBytes() ?? 0) <= port.left_bytes_max &&
+        (port.commitLog()?.frozen().bytes() ?? 0) === 0
+      while (!isEnough() && begin(true)) await running
+      return !is_broken && port.commitLog() !== undefined && isEnough()
     },
     async close() {
       await running
-      await thread?.close()
     },
     count: () => count,
     ms: () => all_ms,

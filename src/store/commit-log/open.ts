@@ -5,20 +5,28 @@
 import { type Tell, tellNobody } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
-import { fileFault } from '../file-system.ts'
+import { fileFault, isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
 import type { CommitLogBounds } from './bounds.ts'
-import { commitDirectly } from './checkpoint.ts'
-import { decodeManifest, encodeManifest, manifest_key } from './manifest.ts'
-import { recoverCommitLog, removeSegments, segmentPaths } from './recovery.ts'
+import { writeLogMark, writeTail } from './log-mark.ts'
+import { node_mark_key } from './node-mark.ts'
+import {
+  knownLog,
+  recoverCommitLog,
+  removeSegments,
+  restoreSegments,
+  segmentPaths,
+} from './recovery.ts'
+import { endOfBlock } from './segment-file.ts'
 import { continueCommitLog, startCommitLog } from './segments.ts'
 import { type CommitLogFiles, commitLogTree } from './tree.ts'
+import type { CommitLogWriter } from './writer.ts'
 
 export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
   readonly id: Buffer
-  /** What makes a file one of the engine's; written into LMDB with the manifest. */
+  /** What makes a file one of the engine's: the first changes. */
   readonly claim?: ChangeBuffer | undefined
   /** Whether short commits, and the close, may block this thread; true by default. */
   readonly blocking?: boolean
@@ -42,11 +50,11 @@ export async function openCommitLogTree(
   options: CommitLogOptions,
 ): Promise<Tree> {
   const { tell = tellNobody } = options
-  const stored = tree.get(manifest_key)
-  const known = stored === undefined ? undefined : decodeManifest(stored)
+  const known = await knownLog(tree, path)
   const began_ms = performance.now()
   const recovered = await recoverCommitLog(path, known, (seq) => tell('log_mended', { seq }))
-  const manifest = known ?? { id: options.id, seq: 0, is_open: false }
+  const manifest = known?.manifest ?? { id: options.id, seq: 0, is_open: false }
+  const id = manifest.id.toString('hex')
   const unsupported = new Set<string>()
   const commit_log_options = {
     ...options,
@@ -56,13 +64,37 @@ export async function openCommitLogTree(
       unsupported.add(flag)
     },
   }
-  const commit_log =
-    recovered === undefined
-      ? await startCommitLog(tree, path, manifest, commit_log_options)
-      : await continueCommitLog(path, manifest, recovered, commit_log_options).catch((error) => {
-          throw openingFault(path, error)
-        })
-  if (recovered !== undefined) {
+  /** The file is incomplete without the commit log from here on. */
+  const markOpen = (seq = manifest.seq): Promise<void> =>
+    writeLogMark(path, { state: 'open', id, seq })
+  const openIt = async (): Promise<CommitLogWriter | undefined> => {
+    if (recovered === undefined) return startCommitLog(tree, path, manifest, commit_log_options)
+    if (known?.tail !== undefined) await restoreSegments(path, recovered)
+    return continueCommitLog(path, manifest, recovered, commit_log_options)
+  }
+  const commit_log = await openIt().catch((error) => {
+    throw openingFault(path, error)
+  })
+  const files: CommitLogFiles = {
+    paths: segmentPaths(path),
+    async start() {
+      const started = await startCommitLog(tree, path, manifest, commit_log_options)
+      if (started !== undefined) await markOpen()
+      return started
+    },
+    async finish({ frames, last_seq: seq }) {
+      if (frames.length === 0) await writeLogMark(path, { state: 'closed', id, seq })
+      else await writeTail(path, frames, { at: endOfBlock(tree.usage().end_bytes), id, seq })
+      await removeSegments(path)
+    },
+  }
+  try {
+    if (commit_log !== undefined && known?.is_marked_open !== true) await markOpen()
+  } catch (error) {
+    await commit_log?.close()
+    throw openingFault(path, error)
+  }
+  if (recovered !== undefined && known?.tail === undefined) {
     const frames = recovered.flatMap((segment) => segment.frames)
     let [changes, bytes] = [0, 0]
     for (const frame of frames) {
@@ -72,24 +104,18 @@ export async function openCommitLogTree(
     const ms = Math.round(performance.now() - began_ms)
     tell('recovered', { commits: frames.length, changes, bytes, ms })
   }
-  try {
-    const changes = options.claim ?? newChangeBuffer()
-    if (recovered === undefined && commit_log !== undefined) {
-      changes.put(manifest_key, encodeManifest({ ...manifest, is_open: true }))
-    }
-    if (changes.size > 0 && !commitDirectly(tree, changes)) {
-      throw fileFault(path, { code: 'ENOSPC' })
-    }
-  } catch (error) {
-    await commit_log?.close()
-    throw openingFault(path, error)
+  const opened = commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
+  const first_changes = options.claim ?? newChangeBuffer()
+  if (known === undefined && tree.get(node_mark_key) !== undefined) {
+    first_changes.put(node_mark_key, null)
   }
-  const files: CommitLogFiles = {
-    paths: segmentPaths(path),
-    start: () => startCommitLog(tree, path, manifest, commit_log_options),
-    remove: () => removeSegments(path),
+  if (first_changes.size > 0) {
+    await opened.commit(first_changes).catch(async (error) => {
+      await opened.close()
+      throw isFull(error) ? fileFault(path, { code: 'ENOSPC' }) : openingFault(path, error)
+    })
   }
-  return commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
+  return opened
 }
 
 const openingFault = (path: string, error: unknown): unknown =>

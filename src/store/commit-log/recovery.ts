@@ -6,17 +6,19 @@
  * sequence number. A frame of it with one flipped bit is put right in memory; any other invalid
  * one at its end was never acknowledged. If a valid frame follows an invalid one, an acknowledged
  * commit is lost and the file is refused; so is a commit log of another file or of another state
- * of this one, and a data file without the commit log that its manifest requires. If the manifest
- * requires no commit log, segments with empty frames only are left by an interrupted open.
+ * of this one, and a data file without the commit log that it requires. If it requires none,
+ * segments with empty frames, or with frames that it has, are left by an interrupted open or close.
  */
 import { existsSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder } from '../file-system.ts'
+import type { Tree } from '../tree.ts'
 import { type Frame, framesIn } from './frame.ts'
-import type { Manifest } from './manifest.ts'
+import { readLogMark, readTail, type Tail } from './log-mark.ts'
+import { decodeManifest, type Manifest, manifest_key } from './manifest.ts'
 import { mendedFrame } from './mended-frame.ts'
-import { block_bytes } from './segment-file.ts'
+import { block_bytes, endOfBlock } from './segment-file.ts'
 
 const zeros = Buffer.alloc(block_bytes)
 
@@ -33,20 +35,57 @@ export function segmentPaths(path: string): readonly [string, string] {
   return [`${path}-log-0`, `${path}-log-1`]
 }
 
+/** What a data file says of its commit log. */
+export interface KnownLog {
+  /** The frames after its `seq` are not in LMDB. */
+  readonly manifest: Manifest
+  /** Where the file has them itself, and the number of the last. */
+  readonly tail?: Tail & { readonly seq: number }
+  /** Whether the record of the file says that it is open. */
+  readonly is_marked_open: boolean
+}
+
+/** Undefined for a file that had no commit log: a new one, or a copy. */
+export async function knownLog(
+  tree: Pick<Tree, 'get'>,
+  path: string,
+): Promise<KnownLog | undefined> {
+  const stored_bytes = tree.get(manifest_key)
+  const stored = stored_bytes && decodeManifest(stored_bytes)
+  const mark = await readLogMark(path)
+  if (mark === undefined) return stored && { manifest: stored, is_marked_open: false }
+  if (mark.state === 'copy') return undefined
+  const id = Buffer.from(mark.id, 'hex')
+  const merged_seq = stored?.id.equals(id) === true ? stored.seq : 0
+  const is_marked_open = mark.state === 'open'
+  if (is_marked_open) {
+    return { manifest: { id, seq: Math.max(merged_seq, mark.seq), is_open: true }, is_marked_open }
+  }
+  const { tail, seq } = mark
+  if (tail === undefined) return { manifest: { id, seq, is_open: false }, is_marked_open }
+  const manifest = { id, seq: merged_seq, is_open: true }
+  return { manifest, tail: { ...tail, seq }, is_marked_open }
+}
+
 /**
  * The commit log of an earlier process; undefined if there is none. Throws `not_possible` or
  * `not_a_database` with a sentence that says what to do. The caller must hold the file's lock.
  */
 export async function recoverCommitLog(
   path: string,
-  manifest: Manifest | undefined,
+  known: KnownLog | undefined,
   onMended: (seq: number) => void = () => {},
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
+  const { manifest, tail } = known ?? {}
   const paths = segmentPaths(path)
-  const [first, second] = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
+  const [first, second] =
+    tail === undefined
+      ? await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
+      : await segmentsOfTail(path, tail)
   if (manifest?.is_open === true) {
     if (first === undefined || second === undefined) throw missing(path)
     const found = framesOf(path, [first, second], manifest, onMended)
+    if (tail !== undefined && found.last?.seq !== tail.seq) throw damaged(path)
     return [segmentWith(path, first, found), segmentWith(path, second, found)]
   }
   for (const segment of [first, second]) {
@@ -55,6 +94,30 @@ export async function recoverCommitLog(
     }
   }
   return undefined
+}
+
+/** As the two files would be, with a last block that was never written. */
+async function segmentsOfTail(path: string, tail: Tail): Promise<[Buffer, Buffer]> {
+  const frames = await readTail(path, tail)
+  const first = Buffer.alloc(endOfBlock(tail.bytes) + block_bytes)
+  first.set(frames)
+  return [first, Buffer.alloc(block_bytes)]
+}
+
+/**
+ * Makes the two files of what was read from the data file itself; durable when it resolves.
+ * Rejects with the system's error.
+ */
+export async function restoreSegments(
+  path: string,
+  recovered: readonly RecoveredSegment[],
+): Promise<void> {
+  await removeSegments(path)
+  for (const [n, { bytes }] of recovered.entries()) {
+    const segment = segmentPaths(path)[n] as string
+    await writeFile(segment, bytes, { mode: 0o600, flush: true, flag: 'wx' })
+  }
+  await syncFolder(path)
 }
 
 interface Found {

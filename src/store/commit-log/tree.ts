@@ -11,7 +11,7 @@
  *
  * Invariants: each acknowledged change is at every moment in LMDB or in a segment that nobody
  * overwrites. Memory holds two segments at most, so commits that outrun the checkpoint wait for it.
- * Only the checkpoint thread commits to LMDB while it runs; before and after, this thread does.
+ * Only the checkpoint process commits to LMDB.
  *
  * A commit without disk space is refused, and a checkpoint without space is postponed; without
  * space for a commit log, commits go directly into LMDB. After a failed write or checkpoint, or the
@@ -28,16 +28,16 @@ import { freeBytesAgain } from '../space-watch.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import { boundsFor, type CommitLogBounds } from './bounds.ts'
-import { commitDirectly } from './checkpoint.ts'
+import { writeDirectly } from './checkpoint.ts'
 import { type CheckpointerOptions, newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { newFreeSpace } from './free-space.ts'
-import { encodeManifest, type Manifest, manifest_key } from './manifest.ts'
+import { type Manifest, manifest_key } from './manifest.ts'
 import { node_mark_key } from './node-mark.ts'
 import { newScanHints } from './scan-hints.ts'
 import { block_bytes } from './segment-file.ts'
-import type { CommitLogWriter } from './writer.ts'
+import type { CommitLogWriter, FrameRange } from './writer.ts'
 
 const index_bytes_per_key = 128
 
@@ -47,8 +47,11 @@ export interface CommitLogFiles {
   readonly paths: readonly string[]
   /** Begins a commit log where there was no disk space for one; undefined while there is none. */
   start(): Promise<CommitLogWriter | undefined>
-  /** After the close: LMDB has everything. */
-  remove(): Promise<void>
+  /**
+   * The last step of a close: the data file is complete with these frames, which LMDB lacks, and
+   * the files go. Rejects where the disk does not take it; then they stay.
+   */
+  finish(left: FrameRange): Promise<void>
 }
 
 export interface CommitLogTree extends Tree {
@@ -108,12 +111,11 @@ export function commitLogTree(
   let unwatch = watch()
   const checkpointer = newCheckpointer({
     tree,
-    path,
     id: manifest.id,
     slice: bounds.slice,
     options,
     commitLog: () => commit_log,
-    is_left_behind: files !== undefined,
+    left_bytes_max: files === undefined ? 0 : bounds.slice.bytes_max,
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for the next commit.
@@ -185,7 +187,7 @@ export function commitLogTree(
     if (commit_log === undefined) await startLate()
     if (commit_log === undefined) {
       const began_ms = performance.now()
-      if (!commitDirectly(tree, changes)) throw fault('no_space')
+      if (!(await writeDirectly(tree, changes))) throw fault('no_space')
       write_ms = performance.now() - began_ms
       direct_bytes += changes.bytes()
       return
@@ -249,13 +251,6 @@ export function commitLogTree(
   async function startLate(): Promise<void> {
     const started = await files?.start()
     if (started === undefined) return
-    const opened = encodeManifest({ ...manifest, is_open: true })
-    try {
-      tree.commit((writer) => writer.put(manifest_key, opened))
-    } catch (error) {
-      await started.close()
-      throw error
-    }
     commit_log = started
     unwatch()
     unwatch = watch()
@@ -307,8 +302,9 @@ export function commitLogTree(
       const can_finish = broken === undefined || is_log_lost
       const is_finished = can_finish && (await checkpointer.finish())
       await checkpointer.close()
+      const left = commit_log?.activeFrames()
       await commit_log?.close()
-      if (is_finished) await files?.remove().catch(() => {})
+      if (is_finished && left !== undefined) await files?.finish(left).catch(() => {})
     } finally {
       await tree.close()
     }

@@ -38,6 +38,8 @@ export interface CommitLogWriter {
   /** Freezes the active memtable and goes on in the other, which must be free. */
   rotate(): void
   frozenFrames(): FrameRange
+  /** Empty where LMDB has all of them. */
+  activeFrames(): FrameRange
   /** Frees the frozen memtable: all its changes are in LMDB. */
   releaseFrozen(): void
   /** No write follows, and the last checkpoint begins. */
@@ -62,6 +64,8 @@ interface Round {
   first_seq: number
   begin: number
 }
+
+const nothing = Buffer.alloc(0)
 
 /** The first frame follows the recovered ones, or the manifest's sequence. */
 export function writerOver(
@@ -116,6 +120,12 @@ export function writerOver(
       const { memtable, begin, first_seq } = frozen
       const bytes = memtable.arena().subarray(begin, memtable.bytes())
       return { frames: bytes, first_seq, last_seq: frozen_seq }
+    },
+    activeFrames() {
+      const { memtable, begin, first_seq } = active
+      if (memtable.size === 0) return { frames: nothing, first_seq: seq + 1, last_seq: seq }
+      const frames = memtable.arena().subarray(begin, memtable.bytes())
+      return { frames, first_seq, last_seq: seq }
     },
     releaseFrozen() {
       frozen.memtable.clear()

@@ -1,17 +1,13 @@
 /**
- * LMDB as the commit log and its checkpoints use it: reads, and commits of this process. The types
- * stand apart from what implements them, so that they are known where the package `lmdb` is not.
+ * The data file as the engine's process has it: reads by LMDB, and writes by another process. The
+ * types stand apart from what implements them, so that they are known where the package `lmdb` is
+ * not.
  */
 import type { Key } from '../../codec/keys.ts'
 import type { Tree } from '../tree.ts'
 
-export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
-  /**
-   * Durable when it returns. `fill` is synchronous; its keys must pass `checkKeyBytes`. Throws
-   * `no_space` if the disk is full and nothing was written, or the error of LMDB.
-   */
-  commit(fill: (writer: LmdbWriter) => void): void
-  /** Makes commits of other threads visible to reads. */
+export interface LmdbReads extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
+  /** Makes commits of another process visible to reads. */
   refresh(): void
   /** Free bytes of the disk. */
   freeBytes(): number
@@ -20,11 +16,42 @@ export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close
   damage(): Promise<string[]>
 }
 
-/** As of the last commit or `refresh`. */
+export interface LmdbTree extends LmdbReads {
+  /**
+   * Durable, and visible to reads, when it resolves; `onCommit` is called after each commit but the
+   * last. Rejects with `no_space` if the disk is full: then it may be repeated. One at a time.
+   */
+  write(job: WriteJob, onCommit?: () => void): Promise<void>
+}
+
+/** In the process that writes. */
+export interface WritableTree extends LmdbReads {
+  /**
+   * Durable when it returns. `fill` is synchronous; its keys must pass `checkKeyBytes`. Throws
+   * `no_space` if the disk is full and nothing was written, or the error of LMDB.
+   */
+  commit(fill: (writer: LmdbWriter) => void): void
+}
+
+/** Changes that go into the data file, each key's last one. */
+export interface WriteJob {
+  /** Whole frames (commit-log/frame), in order. */
+  readonly frames: readonly Buffer[]
+  /** What they must be, if they are of a commit log. */
+  readonly log?: { readonly id: Buffer; readonly first_seq: number; readonly last_seq: number }
+  /** In the last commit. */
+  readonly manifest?: { readonly id: Buffer; readonly seq: number; readonly is_open: boolean }
+  /** The bounds of one commit; without them there is one commit. */
+  readonly slice?: { readonly changes_max: number; readonly bytes_max: number }
+}
+
+/** As of the last write or `refresh`. */
 export interface FileUsage {
   readonly used_bytes: number
   /** In pages that later commits reuse. */
   readonly reusable_bytes: number
+  /** Where the last page ends. */
+  readonly end_bytes: number
 }
 
 /** Puts the changes of one commit. */

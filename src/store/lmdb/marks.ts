@@ -51,21 +51,25 @@ function decodeMark(bytes: Buffer): Mark | undefined {
   }
 }
 
-/** `file` is open for writing; the generation follows that of the last one. */
-export function writeMark(
-  file: number,
+/** The bytes of a mark, whose generation follows that of the last one, and where they belong. */
+export function placedMark(
   page_bytes: number,
   kind: MarkKind,
   { generation, payload }: Mark,
-): void {
-  const bytes = Buffer.alloc(head_bytes + payload.length)
+): { readonly bytes: Buffer; readonly at: number } {
   if (payload.length > mark_payload_max) throw new RangeError(`${payload.length} bytes`)
+  const bytes = Buffer.alloc(head_bytes + payload.length)
   bytes.writeUInt32BE(magic, 0)
   bytes.writeBigUInt64BE(BigInt(generation), 8)
   bytes.writeUInt32BE(payload.length, 16)
   bytes.set(payload, head_bytes)
   bytes.writeUInt32BE(crc32(bytes.subarray(8)), 4)
-  const page_at = (generation % 2) * page_bytes
-  const written = writeSync(file, bytes, 0, bytes.length, page_at + place[kind])
-  if (written < bytes.length) throw Object.assign(new Error('short write'), { code: 'ENOSPC' })
+  return { bytes, at: (generation % 2) * page_bytes + place[kind] }
+}
+
+/** Writes a mark into a file that is open for writing. */
+export function writeMark(file: number, page_bytes: number, kind: MarkKind, mark: Mark): void {
+  const { bytes, at } = placedMark(page_bytes, kind, mark)
+  if (writeSync(file, bytes, 0, bytes.length, at) < bytes.length)
+    throw Object.assign(new Error('short write'), { code: 'ENOSPC' })
 }

@@ -16,10 +16,10 @@ import { join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
-import type { LmdbTree } from './lmdb-tree.ts'
+import type { LmdbReads } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
 import { firstDamage } from './page-sums.ts'
-import { type LmdbTreeOptions, lmdbTree } from './tree.ts'
+import { type LmdbTreeOptions, lmdbReads } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
   /**
@@ -35,7 +35,10 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
  * truncated file and `not_possible` for a path that cannot be used, each with a sentence that says
  * what to do. Slots of dead readers are freed.
  */
-export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}): Promise<LmdbTree> {
+export async function openLmdbTree(
+  path: string,
+  options: OpenLmdbOptions = {},
+): Promise<LmdbReads> {
   const is_new = await isNewFile(path)
   if (is_new) await createFile(path)
   const lock_path = `${path}-lock`
@@ -45,7 +48,9 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
   if (!is_new) checkPages(path)
   if (!is_new && options.probe === true) await probe(path)
   const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
-  let db = await openDatabase(path, { maxReaders })
+  // Where LMDB may not write it does not make the file its own either.
+  if (is_new) await (await openDatabase(path, { maxReaders })).close()
+  let db = await openDatabase(path, { maxReaders, readOnly: true })
   try {
     // The system may show what the disk lacks: a new file and its name, or the last commit of a
     // process that was killed in the sync of it.
@@ -60,17 +65,17 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
     if (is_short || options.probe === true) {
       await db.close()
       if (!(await canRead(path))) throw is_short ? endsTooEarly(path) : cannotBeRead(path)
-      db = await openDatabase(path, { maxReaders })
+      db = await openDatabase(path, { maxReaders, readOnly: true })
     }
   }
-  return lmdbTree(db, path, options)
+  return lmdbReads(db, path, options)
 }
 
 /**
  * Opens a file to read it and leaves it as it is; LMDB's `-lock` file, too, if there is none now.
  * Throws as `openLmdbTree`. A process of its own opens the file first.
  */
-export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
+export async function openLmdbReadOnly(path: string): Promise<LmdbReads> {
   if (!(await hasMagic(path))) throw notOurs(path)
   checkPages(path)
   const lock_path = `${path}-lock`
@@ -81,7 +86,7 @@ export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
   try {
     await probe(path, { readOnly: true })
     const db = await openDatabase(path, { readOnly: true })
-    const tree = lmdbTree(db, path)
+    const tree = lmdbReads(db, path)
     const close = (): Promise<void> => tree.close().then(dispose)
     if ((await endsEarly(db, path)) && !(await canRead(path, { readOnly: true }))) {
       await close()

@@ -1,27 +1,21 @@
 /**
- * The data file: one LMDB file and its `-lock` file. Only this folder depends on LMDB.
- *
- * A commit is one LMDB transaction on the calling thread: LMDB writes its pages, syncs them, and
- * then writes the meta page that makes them count through a descriptor that syncs each write. A
- * failed write makes LMDB drop the whole commit. After any failed commit there is no other, because
- * the state on disk is no longer known. Several threads may open the file; only one at a time may
- * commit.
+ * Reads of the data file: one LMDB file and its `-lock` file. Only this folder depends on LMDB.
+ * Several threads and processes may read it while one writes it (lmdb/commits).
  */
 import { statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import type { Key, KeyRange } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault, isFull, uninterrupted } from '../file-system.ts'
+import { fileFault } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
-import { type LmdbDatabase, newWriter, openDatabase, statsOf } from './database.ts'
+import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
 import { newLastKeys } from './last-keys.ts'
-import type { FileUsage, LmdbTree } from './lmdb-tree.ts'
-import { damagedPages, newPageSums, quick_bytes_max } from './page-sums.ts'
+import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
+import { damagedPages } from './page-sums.ts'
 
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
@@ -30,41 +24,36 @@ export interface LmdbTreeOptions {
   readonly not_copied?: readonly Key[]
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
-  /** A larger file gets its first sums of pages elsewhere; that takes time. */
-  readonly sums_bytes_max?: number
 }
 
 /** Of a file with more damaged pages, no more are told. */
 const damage_max = 100
 
-/** A disk with less than this is full. */
-const full_disk_bytes = 4 * 1024 * 1024
-
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
-export async function attachLmdbTree(path: string): Promise<LmdbTree> {
-  // LMDB kills the process if it cannot open the file, for one when no more may be open.
-  await (
-    await open(path, 'r+').catch((error) => {
-      throw fileFault(path, error)
-    })
-  ).close()
-  return lmdbTree(await openDatabase(path), path, { sums_bytes_max: Number.POSITIVE_INFINITY })
+export async function attachLmdbTree(path: string): Promise<LmdbReads> {
+  await checkOpens(path)
+  return lmdbReads(await openDatabase(path, { readOnly: true }), path)
 }
 
-export function lmdbTree(
+/** LMDB kills the process if it cannot open the file, for one when no more may be open. */
+export async function checkOpens(path: string): Promise<void> {
+  const file = await open(path, 'r+').catch((error) => {
+    throw fileFault(path, error)
+  })
+  await file.close()
+}
+
+export function lmdbReads(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [], growing = [], sums_bytes_max = quick_bytes_max }: LmdbTreeOptions = {},
-): LmdbTree {
-  const writer = newWriter(db)
-  const sums = newPageSums(path)
+  { not_copied = [], growing = [] }: LmdbTreeOptions = {},
+): LmdbReads {
   const last_keys = newLastKeys(growing, ({ from, to }) => {
     for (const { key } of rangeOf(db, from, to, true)) return key
     return undefined
   })
   const copies = new Set<Promise<unknown>>()
   let usage = usageOf(db, path)
-  let broken: unknown
   let closing: Promise<void> | undefined
 
   function checkOpen(): void {
@@ -75,22 +64,6 @@ export function lmdbTree(
   function readFault(error: unknown): Fault {
     checkOpen()
     return fault('store_failed', undefined, { cause: error })
-  }
-
-  function freeBytes(): number {
-    try {
-      const { bavail, bsize } = statfsSync(dirname(path))
-      return bavail * bsize
-    } catch {
-      // No answer is no reason to refuse writes.
-      return Number.POSITIVE_INFINITY
-    }
-  }
-
-  /** LMDB calls it an I/O error that a disk took a part of a write, because that made it full. */
-  function isShortWrite(error: unknown): boolean {
-    const is_io = (error as { code?: unknown } | null)?.code === system.errno.EIO
-    return is_io && freeBytes() < full_disk_bytes
   }
 
   async function damage(count_max: number): Promise<string[]> {
@@ -131,31 +104,12 @@ export function lmdbTree(
         throw readFault(error)
       }
     },
-    commit(fill) {
-      checkOpen()
-      if (broken !== undefined) throw broken
-      try {
-        // LMDB writes again what was interrupted, but a sync only with its whole commit.
-        uninterrupted(() => db.transactionSync(() => fill(writer)))
-      } catch (error) {
-        // The last commit stands if its successor's pages could not be written.
-        if (isFull(error) || isShortWrite(error))
-          throw fault('no_space', undefined, { cause: error })
-        broken = error
-        throw error
-      } finally {
-        writer.release()
-      }
-      sums.update(sums_bytes_max)
-      last_keys.forget()
-      usage = usageOf(db, path)
-    },
     refresh() {
       db.resetReadTxn()
       last_keys.forget()
       usage = usageOf(db, path)
     },
-    freeBytes,
+    freeBytes: () => freeBytesAt(path),
     usage: () => usage,
     damage: () => damage(damage_max),
     backup: async (target) => {
@@ -171,15 +125,27 @@ export function lmdbTree(
   }
 }
 
+/** Free bytes of the disk; no answer is no reason to refuse writes. */
+export function freeBytesAt(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return bavail * bsize
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
 /** Two meta pages, and about as many for the list of free pages. */
 const other_pages = 4
 
 function usageOf(db: LmdbDatabase, path: string): FileUsage {
-  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = statsOf(db)
+  const stats = statsOf(db)
+  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = stats
   const used_pages = treeBranchPageCount + treeLeafPageCount + overflowPages + other_pages
   const used_bytes = used_pages * pageSize
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
-  return { used_bytes, reusable_bytes: Math.max(0, size - used_bytes) }
+  const end_bytes = (stats.lastPageNumber + 1) * pageSize
+  return { used_bytes, reusable_bytes: Math.max(0, size - used_bytes), end_bytes }
 }
 
 /**

@@ -20,10 +20,10 @@ import { manifest_key } from '../../../src/store/commit-log/manifest.ts'
 import { node_mark_key } from '../../../src/store/commit-log/node-mark.ts'
 import { openCommitLogTree } from '../../../src/store/commit-log/open.ts'
 import { storeOf } from '../../../src/store/group-commit.ts'
-import { openLmdbTree } from '../../../src/store/lmdb/open.ts'
 import { memoryTree } from '../../../src/store/memory-tree.ts'
 import type { Tree } from '../../../src/store/tree.ts'
 import { type FakeClock, fakeClock } from '../fake-clock.ts'
+import { openInProcess } from '../in-process-tree.ts'
 import { quickFolder } from '../store-folder.ts'
 import { fraction } from './expressions.ts'
 import { backoff_ms, handler_attempts_max } from './jobs.ts'
@@ -60,7 +60,7 @@ export async function fileDisk(): Promise<Disk> {
   let close = async (): Promise<void> => {}
   return {
     async open() {
-      const below = await openLmdbTree(path, { not_copied: [manifest_key, node_mark_key] })
+      const below = await openInProcess(path, { not_copied: [manifest_key, node_mark_key] })
       const tree = await openCommitLogTree(below, path, {
         id: Buffer.alloc(commit_log_id_bytes, 1),
         claim: below.get(metaKey('format')) === undefined ? changesOf(new_file) : undefined,

@@ -1,0 +1,121 @@
+/**
+ * The script of the checkpoint process (commit-log/checkpoint-process): opens LMDB and does one job
+ * after the other, each read from standard input: a head in JSON on a line, then its frames. All of
+ * a job is here before it begins. Answers are lines of JSON on standard output.
+ *
+ * It must not outlive the process that started it by more than one commit of LMDB: another one may
+ * open the data file, and goes on from another state.
+ */
+import { writeSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+import { isFull } from '../file-system.ts'
+import { openWritableTree } from '../lmdb/commits.ts'
+import type { SliceBounds } from './bounds.ts'
+import { runWriteJob } from './checkpoint.ts'
+
+/** A job without its frames, which follow; ids in hex. */
+export interface JobHead {
+  readonly bytes: number
+  readonly log?: { readonly id: string; readonly first_seq: number; readonly last_seq: number }
+  readonly manifest?: { readonly id: string; readonly seq: number; readonly is_open: boolean }
+  readonly slice?: SliceBounds
+}
+
+export type ChildMessage =
+  /** After each commit of a job but the last. */
+  | { readonly says: 'committed' }
+  | { readonly says: 'done' }
+  /** `no_space`: nothing of it counts, and it may be repeated. */
+  | { readonly says: 'failed'; readonly error: string; readonly no_space?: boolean }
+
+/** Without a job for so long it ends, and its memory is free. */
+const idle_ms = 10_000
+
+const [path = '', parent = ''] = process.argv.slice(-2)
+// The signals of a terminal or a service manager are for the process that started this one.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+try {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+} catch {
+  // Then it runs at the usual priority.
+}
+const opening = openWritableTree(path)
+opening.catch(() => {})
+let idle = setTimeout(end, idle_ms)
+let head: JobHead | undefined
+let head_text: Buffer[] = []
+let frames = Buffer.alloc(0)
+let filled = 0
+
+process.stdin.on('end', end)
+process.stdin.on('error', end)
+process.stdin.on('data', (chunk: Buffer) => {
+  clearTimeout(idle)
+  const rest = head === undefined ? takeHead(chunk) : chunk
+  if (head === undefined || rest === undefined) return
+  frames.set(rest, filled)
+  filled += rest.length
+  if (filled < head.bytes) return
+  const job = head
+  head = undefined
+  void run(job, frames)
+})
+
+/** What follows the head; undefined while the head is not whole. */
+function takeHead(chunk: Buffer): Buffer | undefined {
+  const end_at = chunk.indexOf('\n')
+  head_text.push(end_at < 0 ? chunk : chunk.subarray(0, end_at))
+  if (end_at < 0) return undefined
+  head = JSON.parse(Buffer.concat(head_text).toString('utf8')) as JobHead
+  head_text = []
+  frames = Buffer.allocUnsafeSlow(head.bytes)
+  filled = 0
+  return chunk.subarray(end_at + 1)
+}
+
+async function run({ log, manifest, slice }: JobHead, bytes: Buffer): Promise<void> {
+  try {
+    const tree = await opening
+    endIfAlone()
+    runWriteJob(
+      tree,
+      {
+        frames: [bytes],
+        ...(log && { log: { ...log, id: Buffer.from(log.id, 'hex') } }),
+        ...(manifest && { manifest: { ...manifest, id: Buffer.from(manifest.id, 'hex') } }),
+        ...(slice && { slice }),
+      },
+      () => {
+        say({ says: 'committed' })
+        endIfAlone()
+      },
+    )
+    say({ says: 'done' })
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    say({ says: 'failed', error: text, no_space: isFull(error) })
+    // Only a lack of space leaves LMDB as it was.
+    if (!isFull(error)) process.exit()
+  }
+  idle = setTimeout(end, idle_ms)
+}
+
+function endIfAlone(): void {
+  if (process.ppid !== Number(parent)) process.exit()
+}
+
+function end(): void {
+  process.exit()
+}
+
+/** At once, because the work between two commits leaves the event loop no turn. */
+function say(message: ChildMessage): void {
+  const line = Buffer.from(`${JSON.stringify(message)}\n`)
+  for (let at = 0; at < line.length; ) {
+    try {
+      at += writeSync(1, line, at)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'EAGAIN') process.exit()
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * What the data file says of its commit log: a record in the file itself (lmdb/marks), which the
+ * process that owns the file writes at open and close, without a commit of LMDB.
+ *
+ *     open     the file is incomplete without the two segment files, which hold a log of this id
+ *     closed   it is complete; `tail` says where the last frames of the log are in it, if any are
+ *     copy     a copy of another file: its manifest and its node mark are those of that one
+ *
+ * A close that has little left to write into LMDB puts the frames behind LMDB's last page instead,
+ * and the next open makes a segment of them before anything else is written.
+ * A file without the record is new, of an earlier format, or the copy of a node of a cluster.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { parsePlain } from '../../codec/json.ts'
+import { settledUninterrupted } from '../file-system.ts'
+import { placedMark, readMark } from '../lmdb/marks.ts'
+import { page_bytes_max, readMetas } from '../lmdb/pages.ts'
+
+export type LogMark =
+  /** Ids in hex. The frames up to `seq` are not needed: the file had them when it was opened. */
+  | { readonly state: 'open'; readonly id: string; readonly seq: number }
+  | { readonly state: 'closed'; readonly id: string; readonly seq: number; readonly tail?: Tail }
+  | { readonly state: 'copy' }
+
+/** Frames at a place of the data file. */
+export interface Tail {
+  readonly at: number
+  readonly bytes: number
+}
+
+export async function readLogMark(path: string): Promise<LogMark | undefined> {
+  return using(path, constants.O_RDONLY, async (file) => (await readIn(file)).mark)
+}
+
+/** Durable when it resolves. Rejects with the system's error. */
+export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
+  await using(path, constants.O_RDWR, (file) => putMark(file, mark))
+}
+
+/** Closes with these frames of the log in the file, from `at` on. Durable when it resolves. */
+export async function writeTail(
+  path: string,
+  frames: Buffer,
+  { at, ...closed }: { readonly at: number; readonly id: string; readonly seq: number },
+): Promise<void> {
+  await using(path, constants.O_RDWR, async (file) => {
+    await writeAll(file, frames, at)
+    await settledUninterrupted(() => file.datasync())
+    await putMark(file, { state: 'closed', ...closed, tail: { at, bytes: frames.length } })
+  })
+}
+
+/** Shorter than it should be where the file was cut. */
+export async function readTail(path: string, { at, bytes }: Tail): Promise<Buffer> {
+  return using(path, constants.O_RDONLY, async (file) => {
+    const frames = Buffer.alloc(bytes)
+    const { bytesRead } = await file.read(frames, 0, bytes, at)
+    return frames.subarray(0, bytesRead)
+  })
+}
+
+async function putMark(file: FileHandle, mark: LogMark): Promise<void> {
+  const { page_bytes, generation } = await readIn(file)
+  const payload = Buffer.from(JSON.stringify(mark))
+  const placed = placedMark(page_bytes, 'log', { generation: generation + 1, payload })
+  await writeAll(file, placed.bytes, placed.at)
+  await settledUninterrupted(() => file.datasync())
+}
+
+async function readIn(file: FileHandle): Promise<{
+  readonly page_bytes: number
+  readonly generation: number
+  readonly mark: LogMark | undefined
+}> {
+  const start = Buffer.alloc(2 * page_bytes_max)
+  const { bytesRead } = await settledUninterrupted(() => file.read(start, 0, start.length, 0))
+  const [meta] = readMetas(start.subarray(0, bytesRead)) ?? []
+  if (meta === undefined) return { page_bytes: 0, generation: 0, mark: undefined }
+  const { page_bytes } = meta
+  const found = readMark(file.fd, page_bytes, 'log')
+  const mark = found && (parsePlain(found.payload.toString('utf8')) as LogMark)
+  return { page_bytes, generation: found?.generation ?? 0, mark }
+}
+
+async function using<T>(
+  path: string,
+  flags: number,
+  work: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  const file = await open(path, flags)
+  try {
+    return await work(file)
+  } finally {
+    await file.close()
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let from = 0; from < bytes.length; ) {
+    const left = bytes.subarray(from)
+    const { bytesWritten } = await file.write(left, 0, left.length, at + from)
+    if (bytesWritten === 0) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
+    from += bytesWritten
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Commits to the data file, in a process that does nothing else (commit-log/checkpoint-child).
+ *
+ * A commit is one LMDB transaction: LMDB writes its pages, syncs them, and then writes the meta page
+ * that makes them count through a descriptor that syncs each write. A failed write makes LMDB drop
+ * the whole commit, and may corrupt the memory of the process. After any failed commit but for lack
+ * of space there is no other, because the state on disk is no longer known.
+ */
+import { constants as system } from 'node:os'
+import { fault } from '../../core/faults.ts'
+import { isFull, uninterrupted } from '../file-system.ts'
+import { newWriter, openDatabase } from './database.ts'
+import type { WritableTree } from './lmdb-tree.ts'
+import { newPageSums } from './page-sums.ts'
+import { checkOpens, freeBytesAt, type LmdbTreeOptions, lmdbReads } from './tree.ts'
+
+/** A disk with less than this is full. */
+const full_disk_bytes = 4 * 1024 * 1024
+
+/** The file must exist, and no other process may write it. */
+export async function openWritableTree(
+  path: string,
+  options: LmdbTreeOptions = {},
+): Promise<WritableTree> {
+  await checkOpens(path)
+  const db = await openDatabase(path)
+  const reads = lmdbReads(db, path, options)
+  const writer = newWriter(db)
+  const sums = newPageSums(path)
+  let broken: unknown
+
+  /** LMDB calls it an I/O error that a disk took a part of a write, because that made it full. */
+  function isShortWrite(error: unknown): boolean {
+    const is_io = (error as { code?: unknown } | null)?.code === system.errno.EIO
+    return is_io && freeBytesAt(path) < full_disk_bytes
+  }
+
+  return {
+    ...reads,
+    commit(fill) {
+      if (broken !== undefined) throw broken
+      try {
+        // LMDB writes again what was interrupted, but a sync only with its whole commit.
+        uninterrupted(() => db.transactionSync(() => fill(writer)))
+      } catch (error) {
+        // The last commit stands if its successor's pages could not be written.
+        if (isFull(error) || isShortWrite(error))
+          throw fault('no_space', undefined, { cause: error })
+        broken = error
+        throw error
+      } finally {
+        writer.release()
+      }
+      sums.update()
+      reads.refresh()
+    },
+  }
+}
