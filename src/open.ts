@@ -27,8 +27,8 @@ import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
-import { manifest_key } from './store/commit-log/manifest.ts'
-import { node_mark_key, nodeFileFault } from './store/commit-log/node-mark.ts'
+import { own_keys } from './store/commit-log/log-mark.ts'
+import { nodeFileFault } from './store/commit-log/node-mark.ts'
 import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
 import { openingError } from './store/file-system.ts'
 import { storeOf } from './store/group-commit.ts'
@@ -196,7 +196,7 @@ async function lockedFile(
       const { openLmdbTree } = await import('./store/lmdb/open.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openLmdbTree(real_path, {
-        not_copied: [manifest_key, node_mark_key],
+        not_copied: own_keys,
         growing: [replaysOf('signed_at'), replaysOf('keyed_at')],
         probe: options.probe,
       })

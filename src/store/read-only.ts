@@ -8,7 +8,7 @@ import { changeOffsets } from './commit-log/frame.ts'
 import { decodeManifest, manifest_key } from './commit-log/manifest.ts'
 import { nodeFileFault } from './commit-log/node-mark.ts'
 import { recoverCommitLog } from './commit-log/recovery.ts'
-import { openLmdbReadOnly } from './lmdb/open.ts'
+import { openLmdbReadOnly } from './lmdb/read-only.ts'
 import { mergedRange } from './merged-range.ts'
 import type { Entry, View } from './store.ts'
 

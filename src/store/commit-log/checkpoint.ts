@@ -126,7 +126,7 @@ function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manif
     putAll(writer, arena, slice)
     removeFences(writer, last_keys)
     if (manifest !== undefined) writer.put(manifest_key, encodeManifest(manifest))
-  })
+  }, manifest === undefined)
 }
 
 function loadOf(arena: Buffer, slice: Slice): Load {

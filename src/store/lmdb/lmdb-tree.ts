@@ -8,9 +8,10 @@ import type { Tree } from '../tree.ts'
 export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close'> {
   /**
    * Durable when it returns. `fill` is synchronous; its keys must pass `checkKeyBytes`. Throws
-   * `no_space` if the disk is full and nothing was written, or the error of LMDB.
+   * `no_space` if the disk is full and nothing was written, or the error of LMDB. Where it
+   * `goes_on`, the sums of pages are left to a later commit.
    */
-  commit(fill: (writer: LmdbWriter) => void): void
+  commit(fill: (writer: LmdbWriter) => void, goes_on?: boolean): void
   /** Makes commits of other threads visible to reads. */
   refresh(): void
   /** Free bytes of the disk. */
@@ -18,6 +19,11 @@ export interface LmdbTree extends Pick<Tree, 'get' | 'range' | 'backup' | 'close
   usage(): FileUsage
   /** A sentence for each damaged page; no commit may happen meanwhile. */
   damage(): Promise<string[]>
+  /**
+   * While a large file is compared with its sums: resolves when it is, and rejects with
+   * `store_failed` where it is damaged. No commit may happen before.
+   */
+  verified(): Promise<void> | undefined
 }
 
 /** As of the last commit or `refresh`. */
