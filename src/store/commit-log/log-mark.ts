@@ -37,7 +37,9 @@ export function isCopy(path: string): boolean {
   const file = openSync(path, 'r')
   try {
     const meta = metasOf(file)?.[1]
-    return meta !== undefined && readMark(file, meta.page_bytes, 'log')?.payload.equals(copy) === true
+    return (
+      meta !== undefined && readMark(file, meta.page_bytes, 'log')?.payload.equals(copy) === true
+    )
   } finally {
     closeSync(file)
   }

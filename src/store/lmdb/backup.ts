@@ -109,7 +109,10 @@ async function processesOf(copy: string, tasks: ReadonlySet<string>): Promise<Ma
   const file = openSync(copy, 'r')
   try {
     const { entries } = checkedPages(file)
-    for (const [type, read] of [['at_node', atNodeOfKey], ['ended', timeOfKey]] as const) {
+    for (const [type, read] of [
+      ['at_node', atNodeOfKey],
+      ['ended', timeOfKey],
+    ] as const) {
       const { from, to } = keysOfType(type)
       let count = 0
       for (const { key } of entries.range(from, to, false)) {

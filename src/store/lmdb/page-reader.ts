@@ -42,10 +42,11 @@ export function newPageReader(
     const known = kept.get(below.page)
     if (known !== undefined) return known
     const bytes = check(read(below.page, 1), below)
-    if (kept.size >= kept_max) for (const first of kept.keys()) {
-      kept.delete(first)
-      break
-    }
+    if (kept.size >= kept_max)
+      for (const first of kept.keys()) {
+        kept.delete(first)
+        break
+      }
     kept.set(below.page, bytes)
     return bytes
   }

@@ -195,7 +195,11 @@ export function checkedPages(file: number): CheckedPages {
   return { meta, file, damageOf, entries }
 }
 
-export const damaged_meta: DamagedPage = { page: 0, is_missing: false, says: 'a meta page is damaged' }
+export const damaged_meta: DamagedPage = {
+  page: 0,
+  is_missing: false,
+  says: 'a meta page is damaged',
+}
 const damaged_sums: DamagedPage = {
   page: 0,
   is_missing: false,
@@ -282,7 +286,8 @@ const told_keys = 3
 
 function damagedPage(found: FoundPage, of_pages = 1): DamagedPage {
   const { page, is_missing } = found
-  const which = of_pages === 1 ? `page ${page}` : `page ${page}, or one of the ${of_pages} from it on,`
+  const which =
+    of_pages === 1 ? `page ${page}` : `page ${page}, or one of the ${of_pages} from it on,`
   return { page, is_missing, says: `${which} is damaged: ${keysText(found)}` }
 }
 

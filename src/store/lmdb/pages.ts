@@ -155,7 +155,9 @@ const depth_max = 32
 /** The root of a tree of a transaction. */
 export function rootOf({ txn, trees }: Meta, tree: 0 | 1): Below | undefined {
   const { root, depth } = trees[tree]
-  return root === undefined ? undefined : { page: root, txn_max: txn, depth, has_entries: tree === 1 }
+  return root === undefined
+    ? undefined
+    : { page: root, txn_max: txn, depth, has_entries: tree === 1 }
 }
 
 /**
@@ -191,7 +193,8 @@ export function foundPage(
   below: Below[],
 ): FoundPage {
   const { page, value, has_entries } = place
-  const fixed = bytes && fixedOf(bytes, place, page_bytes, has_entries ? summed : nothing_summed, below)
+  const fixed =
+    bytes && fixedOf(bytes, place, page_bytes, has_entries ? summed : nothing_summed, below)
   const is_leaf = has_entries && value === undefined && place.depth === 1
   return {
     page,
@@ -231,7 +234,9 @@ function fixedOf(
   }
   const kind = depth === 1 ? kinds.leaf : kinds.branch
   if (kindOf(bytes) !== kind || depth < 1 || depth > depth_max) return undefined
-  return readNodes(bytes, { txn, depth, has_entries, page_bytes }, summed, below) ? bytes : undefined
+  return readNodes(bytes, { txn, depth, has_entries, page_bytes }, summed, below)
+    ? bytes
+    : undefined
 }
 
 interface PageShape extends Pick<Below, 'depth' | 'has_entries'> {
@@ -263,7 +268,10 @@ function readNodes(bytes: Buffer, shape: PageShape, summed: Summed, below: Below
     if (value_end > page_bytes || (flags !== 0 && !is_large)) return false
     if (is_large) below.push(largeValue(bytes, node, txn, has_entries))
     else if (summed.types.has(bytes[key_at] as number)) {
-      summed.onValue?.(bytes.toString('latin1', key_at, value_at), bytes.subarray(value_at, value_end))
+      summed.onValue?.(
+        bytes.toString('latin1', key_at, value_at),
+        bytes.subarray(value_at, value_end),
+      )
       bytes.fill(0, value_at, value_end)
     }
   }

@@ -6,7 +6,13 @@ import { openSync, readSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { lowerPriority } from '../commit-log/thread-priority.ts'
-import { checkedPages, type DamagedPage, damagedPages, isDamagedPage, metasOf } from './page-sums.ts'
+import {
+  checkedPages,
+  type DamagedPage,
+  damagedPages,
+  isDamagedPage,
+  metasOf,
+} from './page-sums.ts'
 
 export interface ScanJob {
   readonly path: string

@@ -13,10 +13,10 @@ import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import { type Key, type KeyRange, keysOfType } from '../../codec/keys.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
+import { isCopy, markAsOwn } from '../commit-log/log-mark.ts'
 import { fileFault, isFull, uninterrupted } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import { key_bytes_max } from '../tree.ts'
-import { isCopy, markAsOwn } from '../commit-log/log-mark.ts'
 import { copyDatabase } from './backup.ts'
 import type { CheckedReads } from './checked-reads.ts'
 import { damageOf } from './damage.ts'
@@ -61,11 +61,7 @@ export async function attachLmdbTree(path: string): Promise<LmdbTree> {
   return lmdbTree(await openDatabase(path), path, { sums_bytes_max: Number.POSITIVE_INFINITY })
 }
 
-export function lmdbTree(
-  db: LmdbDatabase,
-  path: string,
-  options: LmdbTreeOptions = {},
-): LmdbTree {
+export function lmdbTree(db: LmdbDatabase, path: string, options: LmdbTreeOptions = {}): LmdbTree {
   const { not_copied = [], growing = [], sums_bytes_max = quick_bytes_max } = options
   const writer = newWriter(db)
   const sums = newSumsWriter(path)
