@@ -42,8 +42,8 @@ const without_sums: readonly Edit[] = [
 const without_task_sums: readonly Edit[] = [
   {
     file: 'codec/task-bytes.ts',
-    from: 'bytes.readUInt32BE(4) !== checksum(bytes)',
-    to: 'checksum(bytes) < 0',
+    from: 'bytes.readUInt32BE(4) === checksum(bytes)',
+    to: 'checksum(bytes) >= 0',
   },
 ]
 const without_mending: readonly Edit[] = [

@@ -132,9 +132,11 @@ function rotOfPage(image: Image, below: (count: number) => number): Rot {
   const pages = pagesInUse(image.files.get('') as Buffer)
   const pick = (): PageInUse => pages[below(pages.length)] as PageInUse
   const [{ page, page_bytes: size }, other] = [pick(), pick()]
-  const kind = below(4)
-  const marks = kind === 2 ? 'kept' : (['kept', 'zeroed', 'earlier'] as const)[below(3)]
-  const cut = below(3) === 0 ? page * size + below(size) : page * size
+  const has_earlier = (page + 1) * size <= earlier.length
+  const kind = below(has_earlier ? 4 : 3)
+  const marks = kind === 3 ? 'kept' : (['kept', 'zeroed', 'earlier'] as const)[below(3)]
+  // An empty file is a new one.
+  const cut = Math.max(1, below(3) === 0 ? page * size + below(size) : page * size)
   const change = (given: Buffer): Buffer => {
     const [from, to] = [page * size, (page + 1) * size]
     let bytes = given
@@ -145,11 +147,11 @@ function rotOfPage(image: Image, below: (count: number) => number): Rot {
       bytes.copy(bytes, from, other.page * size, (other.page + 1) * size)
       kept.copy(bytes, other.page * size)
     }
-    if (kind === 2) earlier.copy(bytes, from, from, to)
-    if (kind === 3) bytes = bytes.subarray(0, cut)
+    if (kind === 2) bytes = bytes.subarray(0, cut)
+    if (kind === 3) earlier.copy(bytes, from, from, to)
     return bytes
   }
-  const what = ['zeros in', `page ${other.page} and`, 'an earlier', `the end at ${cut} in`][kind]
+  const what = ['zeros in', `page ${other.page} and`, `the end at ${cut} in`, 'an earlier'][kind]
   return { image, end: '', says: `${what} page ${page}, marks ${marks}`, change }
 }
 
