@@ -3,9 +3,16 @@
  * which sums of pages do not count.
  */
 import assert from 'node:assert/strict'
-import { copyFileSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { describe, it } from 'node:test'
-import { crc32 } from 'node:zlib'
 import { keyText } from '../src/codec/key-text.ts'
 import { atNodeKey, type Key, taskKey } from '../src/codec/keys.ts'
 import type { Engine } from '../src/engine/api.ts'
@@ -15,6 +22,7 @@ import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
 import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
 import { callback_process } from './support/cli-process.ts'
 import { quickPaths } from './support/store-folder.ts'
+import { withEvents } from './support/told-events.ts'
 
 const newPath = quickPaths('conveyor-rot-test-')
 const conv_id = 1234
@@ -78,34 +86,63 @@ it('a file with a damaged key is refused, and the sentence names the keys', asyn
   })
 })
 
-it('a page that is damaged while the file is open is named by check, and not copied', async () => {
+it('a page that is damaged while the file is open is named by check and by backup', async () => {
   const { path, obj_id } = await filled()
   await using engine = await openEngine(path)
   flipAfter(path, atNodeKey('1234', 'wait', obj_id), -1)
-  assert.match((await breachesOf(engine)).join(), /page \d+ is damaged/)
-  await assert.rejects(engine.backup(newPath()), { code: 'not_possible', message: /is damaged/ })
+  const [breach = ''] = await breachesOf(engine)
+  assert.match(breach, /page \d+ is damaged/)
+  const target = newPath()
+  const made = await engine.backup(target)
+  assert.deepEqual(made.damage, { count: 1, says: [breach] })
+  assert.equal(made.path, `${target}.damaged`)
+  assert.ok(!existsSync(target))
+  await assert.rejects(openEngine(made.path), { code: 'not_a_database' })
   flipAfter(path, 'x')
   rmSync(path)
 })
 
-/** Makes the sums those of earlier commits, which had written the same pages as the last one. */
-function ageSums(path: string): void {
-  const sums = readFileSync(`${path}-sums`)
-  for (const at of [16, 24]) sums.writeBigUInt64LE(sums.readBigUInt64LE(at) - 2n, at)
-  sums.writeUInt32LE(crc32(sums.subarray(12, 512)), 8)
-  writeFileSync(`${path}-sums`, sums)
+it('a backup of a damaged task is kept under a name that says so', async () => {
+  const { path, obj_id } = await filled()
+  flipAfter(path, '"text":"so')
+  const target = newPath()
+  await using engine = await openEngine(path)
+  const [made, events] = await withEvents(() => engine.backup(target))
+  assert.deepEqual(made.damage, {
+    count: 1,
+    says: [`task ${obj_id} of process ${conv_id} is damaged`],
+  })
+  assert.deepEqual(
+    events.map(({ event }) => event).filter((event) => event.startsWith('backup')),
+    ['backup_begun', 'backup_damaged'],
+  )
+  // The rest of it can be read, the task is damaged there too.
+  await using copy = await openEngine(made.path)
+  assert.deepEqual(await breachesOf(copy), [`task ${obj_id} is damaged`])
+  assert.equal((await copy.create({ conv_id, ref: 'two', data: {} })).proc, 'ok')
+  await assert.rejects(engine.backup(target), { code: 'not_possible', message: /damaged exists/ })
+})
+
+const page_bytes = 4096
+
+/** A change of both marks with the checksums of the last commit. */
+function eachMark(path: string, change: (mark: Buffer) => void): void {
+  const file = readFileSync(path)
+  for (const at of [512, page_bytes + 512]) change(file.subarray(at, at + 512))
+  writeFileSync(path, file)
 }
 
-describe('sums that do not count', () => {
+describe('a file keeps the checksums of its pages', () => {
   const rows: readonly (readonly [string, (path: string, backup: string) => void])[] = [
+    ['after a clean close', () => {}],
+    ['as a copy with another time', (path) => utimesSync(path, 1, 1)],
     [
-      'of the file that a backup has taken the place of',
+      'as a backup that another tool put in its place',
       (path, backup) => copyFileSync(backup, path),
     ],
-    ['of a state whose pages the last commit has written again', ageSums],
-    ['that are missing', (path) => rmSync(`${path}-sums`)],
-    ['that are damaged', (path) => flipAfter(`${path}-sums`, 'CVPS', 600)],
-    ['that are cut short', (path) => writeFileSync(`${path}-sums`, 'CVPS')],
+    ['beside a side file of an earlier version', (path) => writeFileSync(`${path}-sums`, 'CVPS')],
+    ['with zeros in place of its marks', (path) => eachMark(path, (mark) => mark.fill(0))],
+    ['with a mark that is damaged', (path) => eachMark(path, (mark) => mark.fill(7, 30, 40))],
   ]
   for (const [what, change] of rows) {
     it(what, async () => {
@@ -117,8 +154,8 @@ describe('sums that do not count', () => {
       change(path, backup)
       const again = await openEngine(path)
       assert.deepEqual(await breachesOf(again), [])
+      assert.ok(!existsSync(`${path}-sums`))
       await again.close()
-      // They are made anew.
       flipAfter(path, 'format', 0)
       await assert.rejects(openEngine(path), { code: 'not_a_database' })
     })

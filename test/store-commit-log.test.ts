@@ -36,7 +36,7 @@ function bedWith(bounds: Partial<CommitLogBounds>, folder: () => string): () => 
     return {
       lasts: true,
       open: async () => {
-        const below = await openInProcess(path, { not_copied: [manifest_key] })
+        const below = await openInProcess(path)
         const tree = await openCommitLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree
@@ -70,7 +70,7 @@ storeSuite(
 
 it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')
-  const below = await openInProcess(path, { not_copied: [manifest_key] })
+  const below = await openInProcess(path)
   const tree = await openCommitLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
   // One for each group, behind the first frame of the commit log.

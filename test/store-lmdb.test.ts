@@ -125,10 +125,11 @@ describe('lmdb: files that are refused', () => {
     ['a little text', write('x'), 'not_a_database', /no conveyor/],
     ['SQLite', write(`SQLite format 3\0${'\0'.repeat(9000)}`), 'not_a_database', /no conveyor/],
     ['many zeros', write('\0'.repeat(200_000)), 'not_a_database', /no conveyor/],
-    ['one page of a database', cut(4096), 'not_a_database', /no conveyor/],
+    ['one page of a database', cut(4096), 'not_a_database', /a meta page is damaged/],
     ['the first pages of a database', cut(3 * 4096), 'not_a_database', /ends too early/],
     ['all but the last page', cut(-4096), 'not_a_database', /ends too early/],
-    ['zeros in the first meta page', zeroed(4096), 'not_a_database', /no conveyor/],
+    ['zeros in the first meta page', zeroed(0), 'not_a_database', /a meta page is damaged; run/],
+    ['zeros in the other meta page', zeroed(4096), 'not_a_database', /a meta page is damaged; run/],
     ['a folder', madeFolder, 'not_possible', /is a folder/],
     ['a missing folder', async (path) => join(path, 'db'), 'not_possible', /does not exist/],
     ['a path through a file', async () => join(await filled(), 'db'), 'not_possible', /no folder/],
@@ -252,11 +253,12 @@ function cut(bytes: number): (path: string) => Promise<string> {
   }
 }
 
-function zeroed(bytes: number): (path: string) => Promise<string> {
+/** A database with zeros in place of the page at this byte. */
+function zeroed(at: number): (path: string) => Promise<string> {
   return async (path) => {
     await filled(path)
     const handle = await open(path, 'r+')
-    await handle.write(Buffer.alloc(bytes), 0, bytes, 0)
+    await handle.write(Buffer.alloc(4096), 0, 4096, at)
     await handle.close()
     return path
   }
@@ -380,30 +382,39 @@ describe('lmdb: the file', () => {
 })
 
 describe('lmdb: backup', () => {
-  it('holds the durable state while commits go on', async () => {
+  it('holds the durable state', async () => {
     const tree = await openInProcess(await filled())
     tree.commit((writer) => writer.put('\xff'.repeat(1978), Buffer.from('last')))
     const path = newPath()
-    let writing = true
-    const writer = (async () => {
-      for (let n = 0; writing; n++) {
-        tree.commit((writer) => writer.put('n', Buffer.from([n & 255])))
-        await turns(1)
-      }
-    })()
-    await tree.backup(path)
-    writing = false
-    await writer
+    const made = await tree.backup(path)
+    assert.deepEqual(made, { path, bytes: (await stat(path)).size })
     await tree.close()
     assert.equal((await stat(path)).mode & 0o777, 0o600)
     const copy = await openInProcess(path)
-    const keys = [...copy.range('', '\xff', false)].map((entry) => entry.key)
     assert.deepEqual(
-      keys.filter((key) => key !== 'n'),
+      [...copy.range('', '\xff', false)].map((entry) => entry.key),
       ['a', 'large', 'z'],
     )
+    assert.equal(copy.get('\xff'.repeat(1978))?.toString(), 'last')
     assert.ok(copy.get('large')?.equals(Buffer.alloc(100_000, 'x')))
     await copy.close()
+  })
+
+  it('during which a commit comes fails, and leaves nothing behind', async () => {
+    const tree = await openInProcess(await filled())
+    const path = newPath()
+    let is_copying = true
+    const copied = tree.backup(path).finally(() => {
+      is_copying = false
+    })
+    copied.catch(() => {})
+    for (let n = 0; is_copying; n++) {
+      tree.commit((writer) => writer.put('n', Buffer.from([n & 255])))
+      await turns(1)
+    }
+    await assert.rejects(copied, { code: 'not_possible', message: /written meanwhile/ })
+    await assert.rejects(stat(path), { code: 'ENOENT' })
+    await tree.close()
   })
 
   const rows: [what: string, target: (path: string) => Promise<string>][] = [

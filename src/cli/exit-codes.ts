@@ -4,7 +4,11 @@
  */
 import { isFault } from '../core/faults.ts'
 
-export const exits = { done: 0, refused: 1, usage: 2, unreachable: 3, unauthenticated: 4 } as const
+export const exits = {
+  ...{ done: 0, refused: 1, usage: 2, unreachable: 3, unauthenticated: 4 },
+  /** A backup was made, of data that is damaged. */
+  damaged: 5,
+} as const
 
 export type Exit = (typeof exits)[keyof typeof exits]
 

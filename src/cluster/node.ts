@@ -5,6 +5,7 @@
  */
 import { fault } from '../core/faults.ts'
 import type { CommitLogSource } from '../store/commit-log/source.ts'
+import type { BackupFile } from '../store/store.ts'
 import { beginLife, type NodeLife } from './node-life.ts'
 import { nodeSettings, type PostgresLogOptions } from './node-settings.ts'
 import { listenerIn, newStatusKeeper } from './node-status.ts'
@@ -20,7 +21,7 @@ export interface PostgresLog extends CommitLogSource {
   /** Ends the wait for the ownership: an `open` under way rejects with `shutting_down`. */
   leave(): void
   /** A copy that opens alone, of what this node has, in any role. Rejects as `Engine.backup`. */
-  backup(path: string): Promise<number>
+  backup(path: string): Promise<BackupFile>
 }
 
 /** Throws `not_possible` for options that cannot be. Nothing is asked before `openEngine`. */
@@ -39,7 +40,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     }),
   })
 
-  async function backup(path: string): Promise<number> {
+  async function backup(path: string): Promise<BackupFile> {
     const tree = life?.tree()
     if (tree === undefined) throw fault('not_possible', 'this node has no data open')
     return tree.backup(path)

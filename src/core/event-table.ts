@@ -58,6 +58,7 @@ export const eventTable = {
   snapshot_loaded: { level: 'info', text: 'this node has loaded a snapshot, and follows the log' },
   backup_begun: { level: 'info', text: 'a backup is made' },
   backup_done: { level: 'info', text: 'the backup is complete' },
+  backup_damaged: { level: 'error', text: 'the data is damaged, and so is the copy of it' },
   request_refused: { level: 'warn', text: 'a request is refused' },
   certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
   console_session: { level: 'info', text: 'a session of the operator’s page begins or ends' },

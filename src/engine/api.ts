@@ -16,6 +16,7 @@ import type { Caller, Change, OpResult, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { ProcessDefinition, ProcessTypes } from '../process/process-types.ts'
 import type { CommitLogSource } from '../store/commit-log/source.ts'
+import type { BackupFile } from '../store/store.ts'
 import type { Changes } from './changes/change-api.ts'
 import type { EngineStatistics } from './engine-statistics.ts'
 import type {
@@ -254,8 +255,9 @@ export interface Engine {
   check(): Promise<CheckReport>
   /**
    * Writes a synced and checked copy of all that was acknowledged before to a new path, while the
-   * engine goes on. The key of the secrets is no part of it. Rejects with `not_possible`, and with
-   * `no_space` where the disk of the copy is full.
+   * engine goes on. The key of the secrets is no part of it. Where pages or tasks are damaged the
+   * result has `damage`, and the copy is kept with `.damaged` at the end of its name. Rejects with
+   * `not_possible`, and with `no_space` where the disk of the copy is full.
    */
   backup(path: string): Promise<BackupResult>
   /**
@@ -270,9 +272,7 @@ export interface Engine {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-export interface BackupResult {
-  readonly path: string
-  readonly bytes: number
+export interface BackupResult extends BackupFile {
   /** The id of the key that its secrets need; undefined where there is none, or it is missing. */
   readonly key_id?: string
 }

@@ -281,10 +281,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     check: () => checkStore(store, count_listeners),
     backup: async (to) => {
       const { id } = secrets.keyState()
-      const bytes = await store.backup(to)
+      const made = await store.backup(to)
       // After a rekey meanwhile the copy may need either.
       const is_known = id !== undefined && id === secrets.keyState().id
-      return { path: to, bytes, ...(is_known ? { key_id: id } : {}) }
+      return { ...made, ...(is_known ? { key_id: id } : {}) }
     },
     close: () => {
       closing ??= close()

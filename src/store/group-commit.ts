@@ -213,9 +213,11 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     async backup(path) {
       const began_ms = performance.now()
       tell('backup_begun', {})
-      const bytes = await tree.backup(path)
-      tell('backup_done', { bytes, ms: Math.round(performance.now() - began_ms) })
-      return bytes
+      const made = await tree.backup(path)
+      const { bytes, damage } = made
+      if (damage !== undefined) tell('backup_damaged', { count: damage.count })
+      else tell('backup_done', { bytes, ms: Math.round(performance.now() - began_ms) })
+      return made
     },
     numbers: () => ({ commits, file: tree.numbers?.() }),
     onCommit(listener) {

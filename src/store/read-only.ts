@@ -6,9 +6,10 @@ import { newChangeBuffer } from './change-buffer.ts'
 import { keyAt, valueAt } from './change-encoding.ts'
 import { changeOffsets } from './commit-log/frame.ts'
 import { readLogMark } from './commit-log/log-mark.ts'
-import { nodeFileFault } from './commit-log/node-mark.ts'
+import { manifest_key } from './commit-log/manifest.ts'
+import { node_mark_key, nodeFileFault } from './commit-log/node-mark.ts'
 import { knownLog, recoverCommitLog } from './commit-log/recovery.ts'
-import { openLmdbReadOnly } from './lmdb/open.ts'
+import { openLmdbReadOnly } from './lmdb/read-only.ts'
 import { mergedRange } from './merged-range.ts'
 import type { Entry, View } from './store.ts'
 
@@ -46,6 +47,7 @@ export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
         const found: Entry[] = []
         const both = [changes.range(from, to, reverse), tree.range(from, to, reverse)]
         for (const { key, value } of limit > 0 ? mergedRange(both, reverse) : []) {
+          if (key === manifest_key || key === node_mark_key) continue
           // LMDB reads each value into the same buffer.
           found.push({ key, value: Buffer.from(value) })
           if (found.length >= limit) break

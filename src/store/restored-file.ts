@@ -11,7 +11,6 @@ import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'
 import { removeSegments } from './commit-log/recovery.ts'
 import { type FileLock, lockFile } from './file-lock.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
-import { sumsPath } from './lmdb/page-sums.ts'
 
 /**
  * What belongs to a data file. The owner record and LMDB's table of readers say nothing once their
@@ -89,8 +88,6 @@ export async function putRestored(
 
 async function finishRestore(path: string): Promise<void> {
   await removeSegments(path)
-  // They are of the file that was there.
-  await rm(sumsPath(path), { force: true })
   const key_path = restoredKeyPath(path)
   if (existsSync(key_path)) await rename(key_path, `${path}.key`)
   await rename(restoredPath(path), path)

@@ -69,14 +69,28 @@ export interface Store {
   isFull(): boolean
   /** A sentence for each page of the file that is not what was written; none in memory. */
   damage(): Promise<string[]>
-  /** Writes a synced copy of the durable state to a new file; returns its size in bytes. */
-  backup(path: string): Promise<number>
+  /** Writes a synced copy of the durable state to a new file, and reads it back. */
+  backup(path: string): Promise<BackupFile>
   /** As of now, for those who watch the store; costs no system call. */
   numbers(): StoreNumbers
   /** Calls the listener after each commit; one at a time, no one by default. */
   onCommit(listener: CommitListener | undefined): void
   /** Waits for pending commits, then releases the file. */
   close(): Promise<void>
+}
+
+/** A copy. One with damage is at `path` with `.damaged` at its end. */
+export interface BackupFile {
+  readonly path: string
+  readonly bytes: number
+  readonly damage?: Damage
+}
+
+export interface Damage {
+  /** Of damaged pages and records. */
+  readonly count: number
+  /** A sentence for each of the first. */
+  readonly says: readonly string[]
 }
 
 /**

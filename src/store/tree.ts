@@ -6,7 +6,7 @@
 import type { Key } from '../codec/keys.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { ChangeBuffer } from './change-buffer.ts'
-import type { Entry, FileNumbers } from './store.ts'
+import type { BackupFile, Entry, FileNumbers } from './store.ts'
 
 export interface Tree {
   get(key: Key): Buffer | undefined
@@ -44,8 +44,7 @@ export interface Tree {
   numbers?(): FileNumbers
   /** A sentence for each page of the file that is not what was written. */
   damage?(): Promise<string[]>
-  /** Refuses a state with such pages. */
-  backup(path: string): Promise<number>
+  backup(path: string): Promise<BackupFile>
   close(): Promise<void>
 }
 

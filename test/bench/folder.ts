@@ -49,6 +49,7 @@ const threads = [
     'checkpoint-worker',
     join(import.meta.dirname, '../../src/store/commit-log/checkpoint-worker.ts'),
   ],
+  ['scan-worker', join(import.meta.dirname, '../../src/store/lmdb/scan-worker.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]
 export type ChildName = (typeof child_names)[number]

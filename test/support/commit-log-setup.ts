@@ -95,7 +95,7 @@ export function assertState(state: State, from: number, to = from, what = ''): v
 }
 
 export function openTree(path: string): Promise<InProcessTree> {
-  return openInProcess(path, { not_copied: [manifest_key] })
+  return openInProcess(path)
 }
 
 /** The n-th commit and all later ones fail; the n-th writes nothing or everything. */

@@ -146,7 +146,7 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
 }
 
 async function openTree(path: string): Promise<Tree> {
-  const tree = await openInProcess(path, { not_copied: [manifest_key] })
+  const tree = await openInProcess(path)
   try {
     return await openCommitLogTree(tree, path, { id: no_id })
   } catch (error) {
@@ -168,7 +168,7 @@ function newFirstLook(folder: string) {
     rmSync(`${path}-lock`, { force: true })
     const { length = 0 } = image.get('db') ?? {}
     try {
-      const tree = await openInProcess(path, { not_copied: [manifest_key] })
+      const tree = await openInProcess(path)
       try {
         const manifest = tree.get(manifest_key)
         return { digest: digestOf(tree, ''), ...(manifest && { manifest }) }

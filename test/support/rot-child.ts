@@ -1,15 +1,14 @@
 /**
- * Flips bits: `rot-child IMAGES FOLDER WHERE FROM_SEED COUNT`. For each seed it puts an image into FOLDER,
- * flips one bit of its data file or of its commit log, opens it, and compares all that can be read
- * with what was written. A line of JSON says what came of each; the parent knows the seed that was
+ * Damages files: `rot-child IMAGES FOLDER WHERE FROM_SEED COUNT`. For each seed it puts an image into
+ * FOLDER, changes its data file or its commit log, opens it, and compares all that can be read with
+ * what was written. A line of JSON says what came of each; the parent knows the seed that was
  * under way when this process ends early.
  */
-import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Engine } from '../../src/engine/api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
-import { mtime_at } from '../../src/store/lmdb/page-sums.ts'
 import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'
 import { image_ends, image_kinds, image_name, othersOf, type Seen, shownOf } from './rot-image.ts'
 
@@ -23,8 +22,15 @@ export interface RotLine {
   readonly says: string
 }
 
-/** Anywhere, in the head of a page with entries, or in the last frame of the commit log. */
-export type RotPlace = 'anywhere' | 'page_heads' | 'last_frame'
+/**
+ * `anywhere`: one bit. `mixed`: that, or zeros, another page or an earlier version in place of a page,
+ * or the end of the file. `page_heads`: a bit of a page with entries; `last_frame`: of that of the
+ * commit log.
+ */
+export type RotPlace = 'mixed' | 'anywhere' | 'page_heads' | 'last_frame'
+
+/** Every second file is opened as a large one is; the edit of `large_too` (proof/rot) asks for it. */
+const large = globalThis as { quick_bytes?: number | undefined }
 
 const [images = '', folder = '', where = 'anywhere', from_seed = '0', count = '0'] =
   process.argv.slice(2)
@@ -59,26 +65,37 @@ function fractionsOf(seed: number): () => number {
   }
 }
 
-interface Flip {
+/** A change of one file of an image. */
+interface Rot {
   readonly image: Image
   readonly end: string
-  readonly at: number
-  readonly bit: number
+  readonly says: string
+  readonly change: (bytes: Buffer) => Buffer
+}
+
+function flip(image: Image, end: string, at: number, bit: number): Rot {
+  const change = (bytes: Buffer): Buffer => {
+    bytes[at] = (bytes[at] as number) ^ bit
+    return bytes
+  }
+  return { image, end, says: `bit ${bit} at ${at}`, change }
 }
 
 /** Of a page: its kind, its bounds and the places of its first nodes. */
 const [heads_from, heads_to] = [18, 48]
 
 /** Most of them in the data file; in the commit log, where something was written. */
-function flipOf(seed: number): Flip {
+function rotOf(seed: number): Rot {
   const fraction = fractionsOf(seed)
   const below = (count: number): number => Math.floor(fraction() * count)
   const [closed, killed] = loaded as [Image, Image]
   const bit = 1 << below(8)
+  if (where === 'mixed' && below(2) === 0) return rotOfPage(below(2) === 0 ? closed : killed, below)
   if (where === 'page_heads') {
-    const pages = pagesInUse(closed.files.get('') as Buffer)
-    const at = (pages[below(pages.length)] as number) + heads_from + below(heads_to - heads_from)
-    return { image: closed, end: '', at, bit }
+    const pages = pagesInUse(closed.files.get('') as Buffer, 0).filter((page) => page.has_entries)
+    const { page, page_bytes } = pages[below(pages.length)] as PageInUse
+    const at = page * page_bytes + heads_from + below(heads_to - heads_from)
+    return flip(closed, '', at, bit)
   }
   if (where === 'last_frame') return inLastFrame(killed, below, bit)
   const image = fraction() < 0.4 ? closed : killed
@@ -86,25 +103,72 @@ function flipOf(seed: number): Flip {
   if (is_log && fraction() < 0.25) return inLastFrame(killed, below, bit)
   const end = is_log ? (fraction() < 0.5 ? '-log-0' : '-log-1') : ''
   const bytes = image.files.get(end) as Buffer
-  return { image, end, at: below(is_log ? usedBytes(bytes) : bytes.length), bit }
+  return flip(image, end, below(is_log ? usedBytes(bytes) : bytes.length), bit)
 }
 
-/** Where the pages of entries begin. */
-function pagesInUse(file: Buffer): number[] {
+interface PageInUse {
+  readonly page: number
+  readonly page_bytes: number
+  readonly has_entries: boolean
+}
+
+/** Those of the meta pages, of the free list and of the entries. */
+function pagesInUse(file: Buffer, from_page = 2): PageInUse[] {
   const [, meta] = readMetas(file) as readonly [Meta, Meta]
   const { page_bytes } = meta
   const read: ReadPages = (page, count) =>
     Buffer.from(file.subarray(page * page_bytes, (page + count) * page_bytes))
-  const found = changedPages(read, { ...meta, roots: [undefined, meta.roots[1]] }, -1, new Set())
-  return [...found].map(({ page }) => page * page_bytes)
+  const found = [...changedPages(read, meta, -1, { types: new Set() })]
+  const metas = from_page === 2 ? [0, 1].map((page) => ({ page, keys: () => [] })) : []
+  return [...metas, ...found].map(({ page, keys }) => {
+    return { page, page_bytes, has_entries: keys().length > 0 }
+  })
 }
 
-function inLastFrame(image: Image, below: (count: number) => number, bit: number): Flip {
+const earlier = readFileSync(join(images, 'earlier'))
+
+/** What it is with marks that are gone, or of an earlier state, is only asked of gross damage. */
+function rotOfPage(image: Image, below: (count: number) => number): Rot {
+  const pages = pagesInUse(image.files.get('') as Buffer)
+  const pick = (): PageInUse => pages[below(pages.length)] as PageInUse
+  const [{ page, page_bytes: size }, other] = [pick(), pick()]
+  const has_earlier = (page + 1) * size <= earlier.length
+  const kind = below(has_earlier ? 4 : 3)
+  const marks = kind === 3 ? 'kept' : (['kept', 'zeroed', 'earlier'] as const)[below(3)]
+  // An empty file is a new one.
+  const cut = Math.max(1, below(3) === 0 ? page * size + below(size) : page * size)
+  const change = (given: Buffer): Buffer => {
+    const [from, to] = [page * size, (page + 1) * size]
+    let bytes = given
+    if (marks !== 'kept') changeMarks(bytes, size, marks === 'zeroed' ? undefined : earlier)
+    if (kind === 0) bytes.fill(0, from, to)
+    if (kind === 1) {
+      const kept = Buffer.from(bytes.subarray(from, to))
+      bytes.copy(bytes, from, other.page * size, (other.page + 1) * size)
+      kept.copy(bytes, other.page * size)
+    }
+    if (kind === 2) bytes = bytes.subarray(0, cut)
+    if (kind === 3) earlier.copy(bytes, from, from, to)
+    return bytes
+  }
+  const what = ['zeros in', `page ${other.page} and`, `the end at ${cut} in`, 'an earlier'][kind]
+  return { image, end: '', says: `${what} page ${page}, marks ${marks}`, change }
+}
+
+function changeMarks(bytes: Buffer, page_bytes: number, from: Buffer | undefined): void {
+  for (const page_at of [0, page_bytes]) {
+    const [at, end] = [page_at + 512, page_at + 1024]
+    if (from === undefined) bytes.fill(0, at, end)
+    else from.copy(bytes, at, at, end)
+  }
+}
+
+function inLastFrame(image: Image, below: (count: number) => number, bit: number): Rot {
   const frames = ['-log-0', '-log-1'].flatMap((end) =>
     [...framesIn(image.files.get(end) as Buffer)].map((frame) => ({ ...frame, end })),
   )
   const last = frames.reduce((one, other) => (one.seq > other.seq ? one : other))
-  return { image, end: last.end, at: last.at + below(last.bytes.length), bit }
+  return flip(image, last.end, last.at + below(last.bytes.length), bit)
 }
 
 function usedBytes(bytes: Buffer): number {
@@ -113,17 +177,12 @@ function usedBytes(bytes: Buffer): number {
   return used
 }
 
-function put({ image, end, at, bit }: Flip): void {
-  for (const name of image_ends) {
+function put({ image, end, change }: Rot): void {
+  for (const name of [...image_ends, '-lock']) {
     const bytes = image.files.get(name)
-    if (bytes === undefined) continue
-    const flipped = name === end ? Buffer.from(bytes) : bytes
-    if (name === end) flipped[at] = (flipped[at] as number) ^ bit
-    writeFileSync(path + name, flipped)
+    if (bytes === undefined) rmSync(path + name, { force: true })
+    else writeFileSync(path + name, name === end ? change(Buffer.from(bytes)) : bytes)
   }
-  // A disk that flips a bit leaves the time of the last write as it was.
-  const written_ms = Number(image.files.get('-sums')?.readBigUInt64LE(mtime_at) ?? 0)
-  if (written_ms > 0) utimesSync(path, written_ms / 1_000, written_ms / 1_000 + 0.000_5)
 }
 
 function tell(line: RotLine): void {
@@ -131,7 +190,7 @@ function tell(line: RotLine): void {
 }
 
 /** Throws what is wrong. */
-async function tryFlip(flip: Flip): Promise<Pick<RotLine, 'outcome' | 'says'>> {
+async function tryRot({ image }: Rot): Promise<Pick<RotLine, 'outcome' | 'says'>> {
   let engine: Engine
   const events: string[] = []
   const line = (fields: object): void => void events.push((fields as { event: string }).event)
@@ -139,23 +198,39 @@ async function tryFlip(flip: Flip): Promise<Pick<RotLine, 'outcome' | 'says'>> {
   try {
     engine = await openEngine(path, { timers: false, logger, limits: { ended_kept_ms: 1e15 } })
   } catch (error) {
-    const has_sentence = isFault(error) && error.message.includes(path) && error.message.length > 40
-    if (has_sentence) return { outcome: 'refused', says: error.message }
-    throw error
+    return refusal(error)
   }
   try {
-    const damaged = await readAll(engine, flip.image.seen)
-    const { breaches } = await engine.check()
-    const unnamed = damaged.find((obj_id) => !breaches.some((breach) => breach.includes(obj_id)))
-    if (unnamed !== undefined) throw new Error(`check does not name ${unnamed}`)
-    if (damaged.length > 0) await cancelAll(engine, flip.image.seen, damaged)
-    await writeOn(engine, flip.image.seen, damaged)
-    const says = breaches.join('; ')
-    if (damaged.length > 0 || breaches.length > 0) return { outcome: 'named', says }
-    return { outcome: events.includes('log_mended') ? 'mended' : 'same', says: '' }
+    return await readAndWrite(engine, image, events)
+  } catch (error) {
+    // A page of a large file is compared when it is read.
+    return refusal(error)
   } finally {
     await engine.close()
   }
+}
+
+/** Throws what is no refusal. */
+function refusal(error: unknown): Pick<RotLine, 'outcome' | 'says'> {
+  const has_sentence = isFault(error) && error.message.includes(path) && error.message.length > 40
+  if (has_sentence) return { outcome: 'refused', says: error.message }
+  throw error
+}
+
+async function readAndWrite(
+  engine: Engine,
+  image: Image,
+  events: readonly string[],
+): Promise<Pick<RotLine, 'outcome' | 'says'>> {
+  const damaged = await readAll(engine, image.seen)
+  const { breaches } = await engine.check()
+  const unnamed = damaged.find((obj_id) => !breaches.some((breach) => breach.includes(obj_id)))
+  if (unnamed !== undefined) throw new Error(`check does not name ${unnamed}`)
+  if (damaged.length > 0) await cancelAll(engine, image.seen, damaged)
+  await writeOn(engine, image.seen, damaged)
+  const says = breaches.join('; ')
+  if (damaged.length > 0 || breaches.length > 0) return { outcome: 'named', says }
+  return { outcome: events.includes('log_mended') ? 'mended' : 'same', says: '' }
 }
 
 /** The tasks that are refused as damaged; throws for anything else that is not as it was. */
@@ -178,7 +253,7 @@ async function readAll(engine: Engine, { tasks, refs, others }: Seen): Promise<s
 }
 
 function codeOf(error: unknown): string {
-  if (isFault(error)) return error.code
+  if (isFault(error) && error.code !== 'store_failed') return error.code
   throw error
 }
 
@@ -209,12 +284,13 @@ async function writeOn(engine: Engine, seen: Seen, damaged: string[]): Promise<v
 }
 
 for (let seed = Number(from_seed); seed < Number(from_seed) + Number(count); seed++) {
-  const flip = flipOf(seed)
-  const place = `${flip.image.kind}${flip.end} at ${flip.at}, bit ${flip.bit}`
+  const rot = rotOf(seed)
+  const place = `${rot.image.kind}${rot.end}: ${rot.says}`
   tell({ seed, outcome: 'begin', says: place })
-  put(flip)
+  put(rot)
+  large.quick_bytes = seed % 2 === 0 ? 0 : undefined
   try {
-    tell({ seed, ...(await tryFlip(flip)) })
+    tell({ seed, ...(await tryRot(rot)) })
   } catch (error) {
     tell({ seed, outcome: 'wrong', says: `${place}: ${(error as Error).message ?? error}` })
   }

@@ -9,7 +9,7 @@ import type { Engine } from '../../src/engine/api.ts'
 import { openEngine } from '../../src/open.ts'
 import { callback_process, failing_process } from './cli-process.ts'
 
-export const image_ends = ['', '-log-0', '-log-1', '-sums', '.key'] as const
+export const image_ends = ['', '-log-0', '-log-1', '.key'] as const
 export const image_kinds = ['closed', 'killed'] as const
 export const image_name = 'tasks.lmdb'
 const { obj_id: conv_id } = callback_process
@@ -23,7 +23,10 @@ export interface Seen {
   readonly others: string
 }
 
-/** Makes `FOLDER/closed` and `FOLDER/killed`, and `FOLDER/KIND.json` with a `Seen` of each. */
+/**
+ * Makes `FOLDER/closed` and `FOLDER/killed`, and `FOLDER/KIND.json` with a `Seen` of each;
+ * `FOLDER/earlier` is the data file as it was before.
+ */
 export async function makeImages(folder: string): Promise<void> {
   const path = join(folder, image_name)
   const engine = await openEngine(path, { timers: false, limits: { checkpoint_bytes: 64 * 1024 } })
@@ -54,6 +57,7 @@ export async function makeImages(folder: string): Promise<void> {
   await fill('one')
   // Of what a backup copies nothing is in the commit log alone.
   await engine.backup(join(folder, 'backup'))
+  copyFileSync(path, join(folder, 'earlier'))
   await fill('two')
   await keep(engine, path, join(folder, 'killed'), ids)
   await engine.close()

@@ -39,6 +39,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
     entryPoints: {
       child: pathOf(name),
       'checkpoint-worker': pathOf('../../src/store/commit-log/checkpoint-worker.ts'),
+      'scan-worker': pathOf('../../src/store/lmdb/scan-worker.ts'),
       'code-worker': pathOf('../../src/executors/code-worker.ts'),
     },
     outdir: folder,

@@ -18,15 +18,22 @@ export const fileVerbs: readonly Verb[] = [
     notes: [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
       'is whole and checked. The key of the secrets is a file of its own: keep a copy elsewhere.',
-      '`conveyor restore FILE` puts it back.',
+      '`conveyor restore FILE` puts it back. Of damaged data the copy is FILE.damaged, and it exits 5.',
     ],
     async run(given, io) {
       // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
       const key = made.key_id === undefined ? '' : `, whose secrets need the key ${made.key_id}`
-      const text = `${clean(made.path)}: ${made.bytes} bytes${key}\n`
-      return printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
+      const { damage } = made
+      const lines = [`${made.path}: ${made.bytes} bytes${key}`]
+      if (damage !== undefined) {
+        lines.push(`the data is damaged in ${damage.count} places, and so is this copy:`)
+        lines.push(...damage.says, 'keep the backups made before')
+      }
+      const text = lines.map((line) => `${clean(line)}\n`).join('')
+      const exit = await printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
+      return damage === undefined ? exit : exits.damaged
     },
   },
   {

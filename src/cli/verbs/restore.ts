@@ -11,7 +11,7 @@ import type { CheckReport } from '../../engine/api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { openEngine } from '../../open.ts'
 import { syncPath, writeFault } from '../../store/file-system.ts'
-import { hasMagic } from '../../store/lmdb/open.ts'
+import { magicOf } from '../../store/lmdb/open.ts'
 import { makePrivateFolder } from '../../store/private-folder.ts'
 import { keepAside, lockDataFile, putRestored } from '../../store/restored-file.ts'
 import { connectOwner, engineOptionsFrom, heldFault } from '../admin-connection.ts'
@@ -90,7 +90,7 @@ async function checkBackup(backup: string, path: string): Promise<void> {
     throw fault('not_possible', `${path} is no file; name the data file`)
   }
   // A pipe would be waited for.
-  if (from.isFile() && (await hasMagic(backup))) return
+  if (from.isFile() && (await magicOf(backup)) !== 'none') return
   throw unreachableError(`${backup} is no backup: conveyor wrote no such file`, 'not_a_database')
 }
 

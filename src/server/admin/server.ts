@@ -120,7 +120,7 @@ async function runAtStandby(standby: StandbyTarget, verb: AdminVerb, args: unkno
   if (verb === 'about') return { path: standby.path, ops_max: 0 }
   if (verb !== 'backup') throw fault('not_possible', `${standby.says()}: run it there`)
   const { path } = args as AdminArgs<'backup'>
-  return { path, bytes: await standby.backup(path) }
+  return standby.backup(path)
 }
 
 /** Resolves when the answer has left, or the caller has. */

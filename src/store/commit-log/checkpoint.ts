@@ -123,7 +123,7 @@ function commitAll(tree: Target, arena: Buffer, slice: Slice, manifest?: Manifes
     putAll(writer, arena, slice)
     removeFences(writer, last_keys)
     if (manifest !== undefined) writer.put(manifest_key, encodeManifest(manifest))
-  })
+  }, manifest === undefined)
 }
 
 function loadOf(arena: Buffer, slice: Slice): Load {

@@ -14,7 +14,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { parsePlain } from '../../codec/json.ts'
 import { settledUninterrupted } from '../file-system.ts'
-import { placedMark, readMark } from '../lmdb/marks.ts'
+import { placedMark, readMark, writeMark } from '../lmdb/marks.ts'
 import { page_bytes_max, readMetas } from '../lmdb/pages.ts'
 
 export type LogMark =
@@ -36,6 +36,13 @@ export async function readLogMark(path: string): Promise<LogMark | undefined> {
 /** Durable when it resolves. Rejects with the system's error. */
 export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
   await using(path, constants.O_RDWR, (file) => putMark(file, mark))
+}
+
+/** `file` is a descriptor, open for writing. Nothing is synced. */
+export function markAsCopy(file: number, page_bytes: number): void {
+  const { generation = 0 } = readMark(file, page_bytes, 'log') ?? {}
+  const payload = Buffer.from(JSON.stringify({ state: 'copy' } satisfies LogMark))
+  writeMark(file, page_bytes, 'log', { generation: generation + 1, payload })
 }
 
 /** Closes with these frames of the log in the file, from `at` on. Durable when it resolves. */

@@ -5,6 +5,7 @@
 import type { Tell } from '../../core/events.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
+import type { BackupFile } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import type { Frame } from './frame.ts'
 
@@ -20,8 +21,8 @@ export interface CommitLogSource {
 }
 
 export interface Standby {
-  /** A copy that opens alone, of what this node has; answers with its bytes. */
-  backup(path: string): Promise<number>
+  /** A copy that opens alone, of what this node has. */
+  backup(path: string): Promise<BackupFile>
   /** Why it does nothing else, and who does. */
   says(): string
 }

@@ -186,6 +186,8 @@ export function commitLogTree(
     if (broken !== undefined) throw broken
     if (commit_log === undefined) await startLate()
     if (commit_log === undefined) {
+      // A backup may copy the file, and a thread compare it with its sums.
+      await checkpointer.running()
       const began_ms = performance.now()
       if (!(await writeDirectly(tree, changes))) throw fault('no_space')
       write_ms = performance.now() - began_ms

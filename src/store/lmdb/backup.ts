@@ -1,46 +1,50 @@
 /**
- * A copy of the durable state while the store goes on. It is made in a private folder beside the
- * target, synced, opened and read completely, and only then gets its name. A failure leaves nothing
+ * A copy of the durable state while the store goes on. It is made page by page in a private folder
+ * beside the target, synced, read completely, and only then gets its name. A failure leaves nothing
  * behind, and an existing file is never replaced.
+ *
+ * A copy with damaged pages or records is kept, under a name that says so: it may be all there is.
  */
-import { chmod, link, lstat, rename, stat } from 'node:fs/promises'
+import { closeSync, openSync } from 'node:fs'
+import { chmod, type FileHandle, link, lstat, open, rename } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Key } from '../../codec/keys.ts'
+import { atNodeOfKey, type Key, keysOfType, taskOfKey, timeOfKey } from '../../codec/keys.ts'
+import { isDamagedTask } from '../../codec/task-bytes.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
+import { markAsCopy } from '../commit-log/log-mark.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from '../file-system.ts'
 import { makePrivateFolder } from '../private-folder.ts'
-import { key_bytes_max } from '../tree.ts'
-import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
-import { prepareLockFile } from './lock-file.ts'
+import type { BackupFile, Damage } from '../store.ts'
+import { damageOf } from './damage.ts'
+import { checkedPages, metasOf, summed } from './page-sums.ts'
 
-/** Entries read from the copy before the event loop gets a turn. */
+const slice_bytes = 1024 * 1024
+/** Entries read before the event loop gets a turn. */
 const slice_entries = 512
-const last_key = '\xff'.repeat(key_bytes_max)
+/** Of more damage, only the number is said. */
+const told_max = 10
+/** Of the name of a damaged copy. */
+const damaged_end = '.damaged'
 
 /**
- * Copies the last durable state, without the keys `left_out`, to a new file at `path` (mode 0600);
- * returns its size in bytes. Throws `not_possible` if the file exists, or if the copy cannot be
- * written or read, and `no_space` if the disk of the copy is full.
+ * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`; no commit may happen
+ * meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read, and
+ * `no_space` if the disk of the copy is full.
  */
-export async function copyDatabase(
-  db: LmdbDatabase,
-  path: string,
-  left_out: readonly Key[],
-): Promise<number> {
+export async function copyDatabase(from: string, path: string): Promise<BackupFile> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
   const folder = await makePrivateFolder(target, 'backup')
   try {
     const copy = join(folder.path, 'copy')
-    await db.backup(copy, false)
-    await chmod(copy, 0o600)
-    await removeKeys(copy, left_out)
+    const bytes = await copyPages(from, copy)
     await syncPath(copy)
-    await readCompletely(copy)
-    await giveName(copy, target, path)
+    const damage = await damageIn(copy)
+    const end = damage === undefined ? '' : damaged_end
+    await giveName(copy, target + end, path + end)
     await syncFolder(target)
-    return (await stat(target)).size
+    return { path: path + end, bytes, ...(damage === undefined ? {} : { damage }) }
   } catch (error) {
     throw isFault(error) ? error : writeFault(path, error)
   } finally {
@@ -48,29 +52,82 @@ export async function copyDatabase(
   }
 }
 
-async function removeKeys(copy: string, keys: readonly Key[]): Promise<void> {
-  await prepareLockFile(`${copy}-lock`)
-  const db = await openDatabase(copy)
+async function copyPages(from: string, to: string): Promise<number> {
+  const source = await open(from, 'r')
   try {
-    for (const key of keys) if (db.doesExist(key)) db.removeSync(key)
+    const target = await open(to, 'wx+', 0o600)
+    try {
+      await chmod(to, 0o600)
+      const before = metasOf(source.fd)?.[1]
+      const { size } = await source.stat()
+      const slice = Buffer.allocUnsafeSlow(Math.min(slice_bytes, size))
+      for (let at = 0; at < size; ) {
+        const { bytesRead } = await source.read(slice, 0, slice.length, at)
+        if (bytesRead === 0) throw new Error('it was cut short meanwhile')
+        await writeAll(target, slice.subarray(0, bytesRead), at)
+        at += bytesRead
+      }
+      if (before === undefined) throw fault('not_possible', `${from}: a meta page is damaged`)
+      if (metasOf(source.fd)?.[1].txn !== before.txn) throw new Error('it was written meanwhile')
+      markAsCopy(target.fd, before.page_bytes)
+      return size
+    } finally {
+      await target.close()
+    }
   } finally {
-    await db.close()
+    await source.close()
   }
 }
 
-/** Reads every entry, and so every page in use. */
-async function readCompletely(copy: string): Promise<void> {
-  const db = await openDatabase(copy, { readOnly: true })
-  try {
-    const { entryCount } = statsOf(db)
-    let count = 0
-    for (const _ of db.getRange({ start: '', end: last_key, inclusiveEnd: true })) {
-      if (++count % slice_entries === 0) await nextTurn()
-    }
-    if (count !== entryCount) throw new Error(`${count} of ${entryCount} entries can be read`)
-  } finally {
-    await db.close()
+async function writeAll(target: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten
   }
+}
+
+/** What is damaged in the copy: pages, and records of tasks. */
+async function damageIn(copy: string): Promise<Damage | undefined> {
+  const tasks: string[] = []
+  const onValue = (key: Key, value: Buffer): void => {
+    if (isDamagedTask(taskOfKey(key), value)) tasks.push(taskOfKey(key))
+  }
+  const pages = await damageOf(copy, Number.POSITIVE_INFINITY, { ...summed, onValue })
+  const count = pages.length + tasks.length
+  if (count === 0) return undefined
+  const told = tasks.slice(0, Math.max(0, told_max - pages.length))
+  const process = await processesOf(copy, new Set(told))
+  const says = told.map((obj_id) => {
+    const conv = process.get(obj_id)
+    return `task ${obj_id}${conv === undefined ? '' : ` of process ${conv}`} is damaged`
+  })
+  return { count, says: [...pages.slice(0, told_max), ...says] }
+}
+
+/** A damaged record does not say its process; the keys of its index do. */
+async function processesOf(copy: string, tasks: ReadonlySet<string>): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  const file = openSync(copy, 'r')
+  try {
+    const { entries } = checkedPages(file)
+    for (const [type, read] of [
+      ['at_node', atNodeOfKey],
+      ['ended', timeOfKey],
+    ] as const) {
+      const { from, to } = keysOfType(type)
+      let count = 0
+      for (const { key } of entries.range(from, to, false)) {
+        if (found.size === tasks.size) return found
+        const { conv, obj_id } = read(key)
+        if (tasks.has(obj_id)) found.set(obj_id, conv)
+        if (++count % slice_entries === 0) await nextTurn()
+      }
+    }
+  } catch {
+    // The pages of the index are damaged too, which is said.
+  } finally {
+    closeSync(file)
+  }
+  return found
 }
 
 /** A link fails if the name is taken; a file system without links can only rename. */

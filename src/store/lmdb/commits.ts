@@ -11,7 +11,7 @@ import { fault } from '../../core/faults.ts'
 import { isFull, uninterrupted } from '../file-system.ts'
 import { newWriter, openDatabase } from './database.ts'
 import type { WritableTree } from './lmdb-tree.ts'
-import { newPageSums } from './page-sums.ts'
+import { newSumsWriter } from './sums-writer.ts'
 import { checkOpens, freeBytesAt, type LmdbTreeOptions, lmdbReads } from './tree.ts'
 
 /** A disk with less than this is full. */
@@ -26,7 +26,7 @@ export async function openWritableTree(
   const db = await openDatabase(path)
   const reads = lmdbReads(db, path, options)
   const writer = newWriter(db)
-  const sums = newPageSums(path)
+  const sums = newSumsWriter(path)
   let broken: unknown
 
   /** LMDB calls it an I/O error that a disk took a part of a write, because that made it full. */
@@ -37,11 +37,16 @@ export async function openWritableTree(
 
   return {
     ...reads,
-    commit(fill) {
+    commit(fill, goes_on = false) {
       if (broken !== undefined) throw broken
       try {
+        if (!goes_on) sums.prepare()
+        const put = (): void => {
+          fill(writer)
+          if (!goes_on) sums.put(writer)
+        }
         // LMDB writes again what was interrupted, but a sync only with its whole commit.
-        uninterrupted(() => db.transactionSync(() => fill(writer)))
+        uninterrupted(() => db.transactionSync(put))
       } catch (error) {
         // The last commit stands if its successor's pages could not be written.
         if (isFull(error) || isShortWrite(error))
@@ -51,7 +56,7 @@ export async function openWritableTree(
       } finally {
         writer.release()
       }
-      sums.update()
+      if (!goes_on) sums.mark()
       reads.refresh()
     },
   }

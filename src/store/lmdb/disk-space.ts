@@ -3,6 +3,7 @@
  * exact: a write without space would be the end of the store.
  */
 import type { LmdbTree } from './lmdb-tree.ts'
+import { block_sums } from './page-sums.ts'
 
 /** Changes that a commit writes. */
 export interface Load {
@@ -22,7 +23,7 @@ export const large_value_bytes = 1_900
 /**
  * By how many bytes the data file may grow, in commits of at most `changes_max` changes. Inserted
  * data may leave its pages half empty. LMDB copies each page that a commit changes, and reuses only
- * the pages that the commit before freed.
+ * the pages that the commit before freed. Each of them may have its sum in a block of its own.
  */
 export function growthOf(
   { changes, bytes }: Pick<Load, 'changes' | 'bytes'>,
@@ -31,7 +32,9 @@ export function growthOf(
 ): number {
   const added = 2 * bytes
   const touched = 2 * page_bytes * Math.min(changes, changes_max)
-  return added + 2 * Math.min(touched, tree.usage().used_bytes + added)
+  const { used_bytes, reusable_bytes } = tree.usage()
+  const sums_bytes = page_bytes + (used_bytes + reusable_bytes) / block_sums
+  return added + 2 * Math.min(touched, used_bytes + added) + 2 * Math.min(touched, sums_bytes)
 }
 
 /** Whether one commit has room for all of it. Free pages of the file are seldom contiguous. */

@@ -14,6 +14,11 @@ export interface LmdbReads extends Pick<Tree, 'get' | 'range' | 'backup' | 'clos
   usage(): FileUsage
   /** A sentence for each damaged page; no commit may happen meanwhile. */
   damage(): Promise<string[]>
+  /**
+   * While a large file is compared with its sums: resolves when it is, and rejects with
+   * `store_failed` where it is damaged. No commit may happen before.
+   */
+  verified(): Promise<void> | undefined
 }
 
 export interface LmdbTree extends LmdbReads {
@@ -28,9 +33,10 @@ export interface LmdbTree extends LmdbReads {
 export interface WritableTree extends LmdbReads {
   /**
    * Durable when it returns. `fill` is synchronous; its keys must pass `checkKeyBytes`. Throws
-   * `no_space` if the disk is full and nothing was written, or the error of LMDB.
+   * `no_space` if the disk is full and nothing was written, or the error of LMDB. Where it
+   * `goes_on`, the sums of pages are left to a later commit.
    */
-  commit(fill: (writer: LmdbWriter) => void): void
+  commit(fill: (writer: LmdbWriter) => void, goes_on?: boolean): void
 }
 
 /** Changes that go into the data file, each key's last one. */

@@ -2,24 +2,26 @@
  * Opens a data file, and refuses one that LMDB cannot take: a foreign file, a truncated one, or one
  * that cannot be written. Nothing about a refused file is changed.
  *
- * LMDB kills the process for a file that is not its own, and for a page in use after the end of the
- * file. So the file's magic number is checked before LMDB opens it, and a file that is shorter than
- * LMDB's page count is first read by a process of its own. The caller must hold the file's lock
- * (store/file-lock).
+ * LMDB kills the process for a file that is not its own, and for a page that is not what it wrote.
+ * So the file's magic number and pages are compared before LMDB opens it, or those of a large file
+ * before LMDB reads them (checked-reads). The caller must hold the file's lock (store/file-lock).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
+import { closeSync, openSync, statSync } from 'node:fs'
+import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
-import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
+import { type CheckedReads, newCheckedReads } from './checked-reads.ts'
+import { openingFault } from './damage.ts'
+import { lmdbOptions, openDatabase } from './database.ts'
 import type { LmdbReads } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
-import { firstDamage } from './page-sums.ts'
-import { type LmdbTreeOptions, lmdbReads } from './tree.ts'
+import { checkedPages, damaged_meta, damagedPages } from './page-sums.ts'
+import { magicIn } from './pages.ts'
+import { type LmdbTreeOptions, lmdbReads, quick_bytes_max } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
   /**
@@ -27,6 +29,8 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
    * false by default.
    */
   readonly probe?: boolean | undefined
+  /** To compare all pages of a larger file takes longer than an opening may; 64 MiB by default. */
+  readonly quick_bytes?: number
 }
 
 /**
@@ -45,78 +49,54 @@ export async function openLmdbTree(
   await prepareLockFile(lock_path).catch((error) => {
     throw fileFault(lock_path, error)
   })
-  if (!is_new) checkPages(path)
-  if (!is_new && options.probe === true) await probe(path)
-  const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
-  // Where LMDB may not write it does not make the file its own either.
-  if (is_new) await (await openDatabase(path, { maxReaders })).close()
-  let db = await openDatabase(path, { maxReaders, readOnly: true })
+  // An earlier version had the sums of pages there.
+  await rm(`${path}-sums`, { force: true }).catch(() => {})
+  const checked = is_new ? undefined : checkPages(path, options.quick_bytes ?? quick_bytes_max)
   try {
-    // The system may show what the disk lacks: a new file and its name, or the last commit of a
-    // process that was killed in the sync of it.
-    await syncPath(path)
-    await syncFolder(path)
-  } catch (error) {
-    await db.close()
-    throw fileFault(path, error)
-  }
-  if (!is_new) {
-    const is_short = await endsEarly(db, path)
-    if (is_short || options.probe === true) {
+    if (!is_new && options.probe === true) await probe(path)
+    const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
+    // LMDB makes its meta pages in a file that it may write, and nowhere else.
+    if (is_new) await (await openDatabase(path, { maxReaders })).close()
+    const db = await openDatabase(path, { maxReaders, readOnly: true })
+    try {
+      // The system may show what the disk lacks: a new file and its name, or the last commit of a
+      // process that was killed in the sync of it.
+      await syncPath(path)
+      await syncFolder(path)
+    } catch (error) {
       await db.close()
-      if (!(await canRead(path))) throw is_short ? endsTooEarly(path) : cannotBeRead(path)
-      db = await openDatabase(path, { maxReaders, readOnly: true })
+      throw fileFault(path, error)
     }
-  }
-  return lmdbReads(db, path, options)
-}
-
-/**
- * Opens a file to read it and leaves it as it is; LMDB's `-lock` file, too, if there is none now.
- * Throws as `openLmdbTree`. A process of its own opens the file first.
- */
-export async function openLmdbReadOnly(path: string): Promise<LmdbReads> {
-  if (!(await hasMagic(path))) throw notOurs(path)
-  checkPages(path)
-  const lock_path = `${path}-lock`
-  const has_lock_file = existsSync(lock_path)
-  const dispose = async (): Promise<void> => {
-    if (!has_lock_file) await rm(lock_path, { force: true })
-  }
-  try {
-    await probe(path, { readOnly: true })
-    const db = await openDatabase(path, { readOnly: true })
-    const tree = lmdbReads(db, path)
-    const close = (): Promise<void> => tree.close().then(dispose)
-    if ((await endsEarly(db, path)) && !(await canRead(path, { readOnly: true }))) {
-      await close()
-      throw endsTooEarly(path)
-    }
-    return { ...tree, close }
+    return lmdbReads(db, path, { ...options, checked })
   } catch (error) {
-    await dispose()
+    await checked?.close()
     throw error
   }
 }
 
-function notOurs(path: string): Fault {
+export function notOurs(path: string): Fault {
   return fault('not_a_database', `${path} is no conveyor database; name another file`)
 }
 
-/** Before LMDB trusts a byte of it. Of a larger file `check` and `backup` compare the pages. */
-function checkPages(path: string): void {
-  const damaged = firstDamage(path)
-  if (damaged === undefined) return
-  if (damaged.is_missing) throw endsTooEarly(path)
-  throw fault('not_a_database', `${path}: ${damaged.says}; run \`npx conveyor restore BACKUP\``)
-}
-
-function cannotBeRead(path: string): Fault {
-  return fault('not_a_database', `${path} is damaged: reading it ends the process; take another`)
-}
-
-function endsTooEarly(path: string): Fault {
-  return fault('not_a_database', `${path} ends too early; run \`npx conveyor restore BACKUP\``)
+/**
+ * Before LMDB trusts a byte of it: compares all pages with their sums, or returns the reads of a
+ * file that is too large for that. Throws `not_a_database`.
+ */
+function checkPages(path: string, quick_bytes: number): CheckedReads | undefined {
+  try {
+    if (statSync(path).size > quick_bytes) return newCheckedReads(path)
+    const file = openSync(path, 'r')
+    try {
+      for (const damaged of damagedPages(checkedPages(file))) {
+        if (damaged !== undefined) throw damaged
+      }
+    } finally {
+      closeSync(file)
+    }
+  } catch (error) {
+    throw openingFault(path, error)
+  }
+  return undefined
 }
 
 /** LMDB creates a file with two pages of at most 64 KiB. */
@@ -142,9 +122,10 @@ async function isNewFile(path: string): Promise<boolean> {
         throw fileFault(path, error)
       },
     )
-    if (areMagic(first_pages)) return false
+    const found = magicIn(first_pages)
+    if (found === 'both') return false
     const is_new = size === first_pages.length && (await isUninitialised(first_pages))
-    if (!is_new) throw notOurs(path)
+    if (!is_new) throw found === 'one' ? openingFault(path, damaged_meta) : notOurs(path)
     await file.truncate(0)
     return true
   } finally {
@@ -152,36 +133,20 @@ async function isNewFile(path: string): Promise<boolean> {
   }
 }
 
-/** Magic number and version, little-endian, after the header of a page. */
-const magic = Buffer.from('dec0efbe02000000', 'hex')
-const magic_at = 24
-/** The second page begins at the page size, which is the one of the system that made the file. */
-const page_sizes = [4_096, 8_192, 16_384, 32_768, 65_536]
-
-/** Whether it is a file of LMDB; false for one that does not exist. */
-export async function hasMagic(path: string): Promise<boolean> {
+/** Which of the meta pages of a file are LMDB's; `none` of one that does not exist. */
+export async function magicOf(path: string): Promise<ReturnType<typeof magicIn>> {
   const file = await open(path, 'r').catch(() => undefined)
-  if (file === undefined) return false
+  if (file === undefined) return 'none'
   try {
     const first_pages = Buffer.alloc(new_file_bytes_max)
     const { bytesRead } = await file.read(first_pages, 0, first_pages.length, 0).catch(nothingRead)
-    return areMagic(first_pages.subarray(0, bytesRead))
+    return magicIn(first_pages.subarray(0, bytesRead))
   } finally {
     await file.close()
   }
 }
 
 const nothingRead = (): { readonly bytesRead: number } => ({ bytesRead: 0 })
-
-/** Whether both meta pages have LMDB's magic. */
-function areMagic(bytes: Buffer): boolean {
-  return hasMagicAt(bytes, 0) && page_sizes.some((page_bytes) => hasMagicAt(bytes, page_bytes))
-}
-
-function hasMagicAt(bytes: Buffer, page_at: number): boolean {
-  const at = page_at + magic_at
-  return bytes.subarray(at, at + magic.length).equals(magic)
-}
 
 const sector_bytes = 512
 
@@ -206,7 +171,7 @@ async function newFileBytes(): Promise<Buffer | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-new-'))
   try {
     const path = join(folder, 'new')
-    return (await exitOf(path, '')) === 0 ? await readFile(path) : undefined
+    return (await exitOf(path)) === 0 ? await readFile(path) : undefined
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -220,40 +185,21 @@ async function createFile(path: string): Promise<void> {
   }
 }
 
-/** Whether the file ends before LMDB's last page. It may: free pages need not have been written. */
-async function endsEarly(db: LmdbDatabase, path: string): Promise<boolean> {
-  const { lastPageNumber, pageSize } = statsOf(db)
-  return (await stat(path)).size < (lastPageNumber + 1) * pageSize
-}
-
-async function probe(path: string, how: How = {}): Promise<void> {
-  const exit = await exitOf(path, '', how)
+async function probe(path: string): Promise<void> {
+  const exit = await exitOf(path)
   if (exit === 0) return
   const end = typeof exit === 'string' ? exit : `exit ${exit}`
   const text = `${path}: it cannot be opened and mapped (${end}); look at the disk, and at limits`
   throw fault('not_possible', `${text} of memory`)
 }
 
-interface How {
-  readonly readOnly?: boolean
-}
-
-/** Touches the pages of all entries, and those of the free list that a write needs first. */
-async function canRead(path: string, how: How = {}): Promise<boolean> {
-  const read = 'for (const _ of db.getRange({}));'
-  const write = `db.transactionSync(() => { db.putSync(Buffer.from('a'), ''); return ABORT });`
-  return (await exitOf(path, how.readOnly === true ? read : read + write, how)) === 0
-}
-
-/** Opens the file in a process of its own and runs `code` on `db`; returns exit code or signal. */
-async function exitOf(path: string, code: string, how: How = {}): Promise<number | string> {
+/** Opens the file in a process of its own; returns its exit code or signal. */
+async function exitOf(path: string): Promise<number | string> {
   const { noSubdir, overlappingSync, maxReaders } = lmdbOptions
   const encodings = { encoding: 'binary', keyEncoding: 'binary' }
-  const options = JSON.stringify({ noSubdir, overlappingSync, maxReaders, ...encodings, ...how })
+  const options = JSON.stringify({ noSubdir, overlappingSync, maxReaders, ...encodings })
   const [lmdb, file] = [import.meta.resolve('lmdb'), path].map((text) => JSON.stringify(text))
-  const script =
-    `import(${lmdb}).then(async ({ open, ABORT }) => {` +
-    `const db = open(${file}, ${options}); ${code} await db.close() })`
+  const script = `import(${lmdb}).then(({ open }) => open(${file}, ${options}).close())`
   const child = spawn(process.execPath, ['-e', script], { stdio: 'ignore' })
   const [exit, signal] = (await once(child, 'close')) as [number | null, string | null]
   return exit ?? signal ?? 'unknown'

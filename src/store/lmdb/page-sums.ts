@@ -1,137 +1,122 @@
 /**
- * Checksums of the pages of the data file, for LMDB has none: in a file of their own beside it.
- * Values that carry a checksum themselves, as the records of tasks do, are left out, so that one of
- * them that is damaged does not take its neighbours along.
+ * Checksums of the pages of the data file, for LMDB has none. They are entries of the file itself,
+ * so each state of it has its own, also in a copy by any tool. Values that carry a checksum
+ * themselves, as the records of tasks do, are left out, so that one of them that is damaged does
+ * not take its neighbours along.
  *
- *      0  "CVPS" (4)
- *      4  version (4) = 1
- *      8  crc32 of this head from 12 on (4)
- *     12  all sums, mixed (4)
- *     16  the last two transactions, the older one first (8 each)
- *     32  bytes of a page (4)
- *     36  when the data file was last written, in whole milliseconds (8), zeros
- *     64  the rest of the meta page of each (168 each), zeros
- *    512  for each page: the crc32 of what must not change in it, 0 for one never in use (4)
+ *     key page_sum            the last transaction whose pages all have their sum here (8), crc32 (4)
+ *     key page_sum, block n   the sums of the pages from n * 1016 on (4 each), crc32 (4)
  *
- * Integers are little-endian. After each commit the sums are brought up to date from the pages that
- * it wrote. Nothing waits until they are on disk and nothing fails without them: a power cut, an
- * earlier program or a copy of the data file alone may leave the sums of another state. They count
- * only beside a meta page that they know, in a file that nobody has written since, as one who puts
- * a copy in its place does; and are made anew beside others. So no damage is told of that is none.
+ * A sum is the crc32 of what must not change in a page, 0 for a page that was never in use; the
+ * sum of a large value stands at its first page. A crc32 is that of key and value. A commit puts
+ * the sums of the commits before it. Those of its own few pages are in the mark `pages` (lmdb/marks),
+ * which is written right after it:
+ *
+ *     0  the transaction (8)
+ *     8  the transaction in the entry without a block, or -1 without one (8)
+ *    16  crc32 of the meta page (4)
+ *    20  how many pages share a sum (4)
+ *    24  the sums of the pages that the transaction wrote, in the order of `changedPages` (4 each)
+ *
+ * Integers are big-endian, sums in blocks little-endian. Commits that more follow, as in a checkpoint,
+ * put no sums; and the file may lose its mark. A page without a sum is sound if it is well-formed.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { keyText } from '../../codec/key-text.ts'
-import { keysOfType } from '../../codec/keys.ts'
+import { type Key, keysOfType, pageSumKey } from '../../codec/keys.ts'
+import { type Mark, readMark } from './marks.ts'
+import { newPageReader, type PageReader } from './page-reader.ts'
 import {
+  type Below,
   changedPages,
   type FoundPage,
+  foundPage,
   type Meta,
-  meta_end,
   page_bytes_max,
   type ReadPages,
   readMetas,
+  rootOf,
+  type Summed,
 } from './pages.ts'
 
-/** To read all of a larger file takes longer than an opening may. */
-export const quick_bytes_max = 64 * 1024 * 1024
+/** With these and its crc a value takes one page of 4 KiB. */
+export const block_sums = 1_016
+const mark_head_bytes = 24
+const mark_sums_max = 116
 
-const head_bytes = 512
-export const mtime_at = 36
-const rests_at = 64
-const magic = 0x53505643
-const version = 1
-/** So many sums are written together. */
-const block_sums = 1024
-const summed: ReadonlySet<number> = new Set([keysOfType('task').from.charCodeAt(0)])
+export const summed: Summed = { types: new Set([keysOfType('task').from.charCodeAt(0)]) }
 
-type KnownMeta = Pick<Meta, 'txn' | 'rest'>
+export const sumOf = (fixed: Buffer): number => crc32(fixed) || 1
 
-interface Sums {
-  readonly page_bytes: number
-  /** The older one first. */
-  metas: readonly [KnownMeta, KnownMeta]
-  mtime_ms: number
-  mixed: number
-  /** By page. */
-  sums: Uint32Array
+/** The value with the crc32 of itself and of its key at its end. */
+export function sealed(key: Key, value: Uint8Array): Buffer {
+  const out = Buffer.alloc(value.length + 4)
+  out.set(value)
+  out.writeUInt32BE(crc32(value, crc32(Buffer.from(key, 'latin1'))), value.length)
+  return out
 }
 
-export interface PageSums {
-  /**
-   * Brings the sums up to date after a commit of this process; never throws. Where there are none
-   * that go on from the commit before, a file of more than `bytes_max` bytes gets none.
-   */
-  update(bytes_max?: number): void
+/** Undefined where it does not match its crc32. */
+export function unsealed(key: Key, bytes: Buffer): Buffer | undefined {
+  const value = bytes.subarray(0, Math.max(0, bytes.length - 4))
+  return bytes.length >= 4 && sealed(key, value).equals(bytes) ? value : undefined
 }
 
-export const sumsPath = (path: string): string => `${path}-sums`
+/** The transaction up to which the file has sums; -1 without any, `damaged` where it is not known. */
+export function coveredTxn(entries: Pick<PageReader, 'get'>): number | 'damaged' {
+  const found = entries.get(pageSumKey())
+  if (found === undefined) return -1
+  const value = unsealed(pageSumKey(), found)
+  return value?.length === 8 ? Number(value.readBigUInt64BE(0)) : 'damaged'
+}
 
-export function newPageSums(path: string): PageSums {
-  let known: Sums | undefined
+export interface PagesMark {
+  readonly txn: number
+  readonly covered_txn: number
+  readonly meta_crc: number
+  readonly sums_each: number
+  readonly sums: readonly number[]
+}
 
-  function refresh(bytes_max: number): void {
-    const file = openSync(path, 'r')
-    try {
-      const found = metasOf(file)
-      if (found === undefined) return
-      const [older, newest] = found
-      const stored = readSums(path, known)
-      if (stored !== undefined && isSame(stored.metas[1], newest)) {
-        known = stored
-        return
-      }
-      const goes_on = stored !== undefined && isSame(stored.metas[1], older)
-      known = goes_on ? stored : newSums(found[1].page_bytes)
-      if (!goes_on && fstatSync(file).size > bytes_max) throw new Error('not here')
-      const blocks = new Set<number>()
-      const after_txn = goes_on ? older.txn : -1
-      for (const { page, fixed } of changedPages(
-        readerOf(file, known),
-        found[1],
-        after_txn,
-        summed,
-      )) {
-        if (fixed === undefined) throw new Error(`${page} is no page`)
-        setSum(known, page, sumOf(fixed))
-        blocks.add(Math.floor(page / block_sums))
-      }
-      known.metas = [older, newest]
-      known.mtime_ms = mtimeOf(file)
-      writeSums(path, known, goes_on ? [...blocks] : undefined)
-    } finally {
-      closeSync(file)
-    }
+/** `page_sums`: of the pages that the transaction of the meta page wrote. */
+export function encodePagesMark(meta: Meta, covered_txn: number, page_sums: number[]): Buffer {
+  const sums_each = Math.max(1, Math.ceil(page_sums.length / mark_sums_max))
+  const groups = sumsOfGroups(page_sums, sums_each)
+  const out = Buffer.alloc(mark_head_bytes + 4 * groups.length)
+  out.writeBigInt64BE(BigInt(meta.txn), 0)
+  out.writeBigInt64BE(BigInt(covered_txn), 8)
+  out.writeUInt32BE(crc32(meta.bytes), 16)
+  out.writeUInt32BE(sums_each, 20)
+  for (const [n, sum] of groups.entries()) out.writeUInt32BE(sum, mark_head_bytes + 4 * n)
+  return out
+}
+
+function sumsOfGroups(page_sums: readonly number[], each: number): number[] {
+  if (each === 1) return [...page_sums]
+  const sums: number[] = []
+  for (let at = 0; at < page_sums.length; at += each) {
+    sums.push(crc32(Buffer.from(Uint32Array.from(page_sums.slice(at, at + each)).buffer)))
   }
+  return sums
+}
 
+function decodePagesMark(mark: Mark | undefined): PagesMark | undefined {
+  const payload = mark?.payload
+  if (payload === undefined || payload.length < mark_head_bytes) return undefined
+  const count = (payload.length - mark_head_bytes) >> 2
   return {
-    update(bytes_max = Number.POSITIVE_INFINITY) {
-      try {
-        refresh(bytes_max)
-      } catch {
-        known = undefined
-        try {
-          rmSync(sumsPath(path), { force: true })
-        } catch {
-          // They do not know the meta pages of later commits.
-        }
-      }
-    },
+    txn: Number(payload.readBigInt64BE(0)),
+    covered_txn: Number(payload.readBigInt64BE(8)),
+    meta_crc: payload.readUInt32BE(16),
+    sums_each: Math.max(1, payload.readUInt32BE(20)),
+    sums: Array.from({ length: count }, (_, n) => payload.readUInt32BE(mark_head_bytes + 4 * n)),
   }
 }
 
 /** A page that is not what was written. */
 export interface DamagedPage {
+  /** 0 for a meta page. */
   readonly page: number
   /** With the keys in it. */
   readonly says: string
@@ -139,52 +124,172 @@ export interface DamagedPage {
   readonly is_missing: boolean
 }
 
-/**
- * Compares the pages in use with their sums: each damaged one, and `undefined` now and then, where
- * a caller may pause. No commit may happen meanwhile. Nothing where there are no sums that
- * count.
- */
-export function* damagedPages(path: string): Generator<DamagedPage | undefined> {
-  const known = readSums(path)
-  if (known === undefined) return
-  const file = openSync(path, 'r')
-  try {
-    if (mtimeOf(file) !== known.mtime_ms) return
-    const found = metasOf(file, known.page_bytes)
-    const state = found && stateOf(known, found)
-    if (state === 'damaged') yield { page: 0, is_missing: false, says: 'a meta page is damaged' }
-    if (found === undefined || state !== 'known') return
-    let pages = 0
-    for (const found_page of changedPages(readerOf(file, known), found[1], -1, summed)) {
-      const { page, txn, fixed, is_missing } = found_page
-      // What a later commit wrote has no sum yet; one that has not been wrote nothing.
-      const is_later = txn > known.metas[1].txn && txn <= found[1].txn && fixed !== undefined
-      if (!is_later && (fixed === undefined || known.sums[page] !== sumOf(fixed))) {
-        yield { page, is_missing, says: `page ${page} is damaged: ${keysText(found_page)}` }
-      }
-      if (++pages % 256 === 0) yield undefined
-    }
-  } finally {
-    closeSync(file)
-  }
+export function isDamagedPage(error: unknown): error is DamagedPage {
+  return typeof (error as Partial<DamagedPage> | null)?.says === 'string'
+}
+
+/** The pages of the last transaction of a file, which `file` is a descriptor of. */
+export interface CheckedPages {
+  readonly meta: Meta
+  readonly file: number
+  /** Why it is not what was written, if it is not. */
+  damageOf(found: FoundPage): DamagedPage | undefined
+  /** Its reads throw a `DamagedPage`. */
+  readonly entries: PageReader
+}
+
+/** The meta pages of a file; undefined where they are not those of a sound file. */
+export function metasOf(file: number): readonly [Meta, Meta] | undefined {
+  const start = Buffer.alloc(2 * page_bytes_max)
+  return readMetas(start.subarray(0, readSync(file, start, 0, start.length, 0)))
 }
 
 /**
- * The first damaged page of a file that is small enough for a look at all of it. Removes sums that
- * are of another file.
+ * Judges the meta pages and the pages of the last transaction, and reads no others than these and
+ * the way to the sums. Throws a `DamagedPage`.
  */
-export function firstDamage(path: string): DamagedPage | undefined {
-  const known = readSums(path)
-  if (known !== undefined && known.mtime_ms !== Math.floor(statSync(path).mtimeMs)) {
-    rmSync(sumsPath(path), { force: true })
-    return undefined
+export function checkedPages(file: number): CheckedPages {
+  const metas = metasOf(file)
+  if (metas === undefined) throw damaged_meta
+  const [, meta] = metas
+  const mark = decodePagesMark(readMark(file, meta.page_bytes, 'pages'))
+  const is_marked = mark?.txn === meta.txn
+  // LMDB's meta page is on disk before the mark is written.
+  if (mark !== undefined && mark.txn > meta.txn) throw damaged_meta
+  if (is_marked && mark.meta_crc !== crc32(meta.bytes)) throw damaged_meta
+  const read = pagesOf(file, meta)
+  // Each commit writes the root again, so the root of another one shows a meta page set back.
+  const root = rootOf(meta, 1)
+  if (root !== undefined && read(root.page, 1)?.readBigUInt64LE(8) !== BigInt(meta.txn)) {
+    throw damaged_meta
   }
-  if (statSync(path).size > quick_bytes_max) return undefined
-  for (const damaged of damagedPages(path)) if (damaged !== undefined) return damaged
-  return undefined
+  if (is_marked) checkLast(file, meta, mark)
+  const stored = newPageReader(read, meta, (bytes, place) => {
+    const found = foundCopy(bytes, place, meta)
+    if (found.fixed === undefined) throw damagedPage(found)
+    return bytes as Buffer
+  })
+  const found_txn = coveredTxn(stored)
+  if (found_txn === 'damaged' || found_txn >= meta.txn) throw damaged_sums
+  if (is_marked && found_txn !== mark.covered_txn) throw damaged_sums
+  const covered_txn: number = found_txn
+  const sumAt = newSums(stored)
+
+  function damageOf(found: FoundPage): DamagedPage | undefined {
+    const { page, txn, fixed } = found
+    if (fixed === undefined) return damagedPage(found)
+    if (txn > covered_txn) {
+      const is_sound = (is_marked && txn === meta.txn) || found.isInOrder()
+      return is_sound ? undefined : damagedPage(found)
+    }
+    const sum = sumAt(page)
+    if (sum === 'damaged') return { ...damaged_sums, page }
+    return sum === sumOf(fixed) ? undefined : damagedPage(found)
+  }
+
+  const entries = newPageReader(read, meta, (bytes, place) => {
+    const damaged = damageOf(foundCopy(bytes, place, meta))
+    if (damaged !== undefined) throw damaged
+    return bytes as Buffer
+  })
+  return { meta, file, damageOf, entries }
+}
+
+export const damaged_meta: DamagedPage = {
+  page: 0,
+  is_missing: false,
+  says: 'a meta page is damaged',
+}
+const damaged_sums: DamagedPage = {
+  page: 0,
+  is_missing: false,
+  says: 'the checksums of pages are damaged',
+}
+
+/** Without changing the bytes. */
+function foundCopy(bytes: Buffer | undefined, place: Below, meta: Meta): FoundPage {
+  const own = bytes && place.value === undefined ? Buffer.from(bytes) : bytes
+  return foundPage(own, place, meta, summed, [])
+}
+
+/** Compares what the transaction of the mark wrote with it. Throws a `DamagedPage`. */
+function checkLast(file: number, meta: Meta, { sums, sums_each }: PagesMark): void {
+  const group: number[] = []
+  let first: FoundPage | undefined
+  let at = 0
+  const compare = (): void => {
+    if (group.length === 0) return
+    const [sum] = sumsOfGroups(group, sums_each)
+    if (sum !== sums[at++]) throw damagedPage(first as FoundPage, sums_each)
+    group.length = 0
+  }
+  for (const found of changedPages(walkedPages(file, meta), meta, meta.txn - 1, summed)) {
+    const { fixed, keys } = found
+    if (fixed === undefined) throw damagedPage(found)
+    if (group.length === 0) {
+      const known = keys()
+      first = { ...found, keys: () => known }
+    }
+    group.push(sumOf(fixed))
+    if (group.length === sums_each) compare()
+  }
+  compare()
+  if (at < sums.length) throw damaged_meta
+}
+
+/** The sums in the file, as they are asked for. */
+function newSums(entries: PageReader): (page: number) => number | 'damaged' {
+  const blocks = new Map<number, Uint32Array | undefined>()
+  return (page) => {
+    const block = Math.floor(page / block_sums)
+    if (!blocks.has(block)) blocks.set(block, blockOf(entries, block))
+    return blocks.get(block)?.[page % block_sums] ?? 'damaged'
+  }
+}
+
+/** Undefined for a block that is missing or damaged. */
+function blockOf(entries: Pick<PageReader, 'get'>, block: number): Uint32Array | undefined {
+  const key = pageSumKey(block)
+  const value = unsealed(key, entries.get(key) ?? Buffer.alloc(0))
+  return value && sumsIn(value)
+}
+
+/** In memory of their own. */
+export function sumsIn(value: Buffer): Uint32Array {
+  return Uint32Array.from({ length: value.length >> 2 }, (_, n) => value.readUInt32LE(4 * n))
+}
+
+/**
+ * Compares all pages in use with what was written: each damaged one, and `undefined` now and then,
+ * where a caller may pause. No commit may happen meanwhile.
+ */
+export function* damagedPages(
+  { meta, file, damageOf }: CheckedPages,
+  values: Summed = summed,
+): Generator<DamagedPage | undefined> {
+  let [pages, entries, damaged_pages] = [0, 0, 0]
+  for (const found of changedPages(walkedPages(file, meta), meta, -1, values)) {
+    const damaged = damageOf(found)
+    if (damaged !== undefined) {
+      damaged_pages++
+      yield damaged
+    }
+    entries += found.entries
+    if (++pages % 256 === 0) yield undefined
+  }
+  if (damaged_pages === 0 && entries !== meta.trees[1].entries) {
+    yield { page: 0, is_missing: false, says: `it has ${entries} of ${meta.trees[1].entries} keys` }
+  }
 }
 
 const told_keys = 3
+
+function damagedPage(found: FoundPage, of_pages = 1): DamagedPage {
+  const { page, is_missing } = found
+  const which =
+    of_pages === 1 ? `page ${page}` : `page ${page}, or one of the ${of_pages} from it on,`
+  return { page, is_missing, says: `${which} is damaged: ${keysText(found)}` }
+}
 
 function keysText({ keys }: FoundPage): string {
   const all = keys()
@@ -193,168 +298,29 @@ function keysText({ keys }: FoundPage): string {
   return `in it ${all.slice(0, told_keys).map(keyText).join(', ')}${more}`
 }
 
-/** Other commits change more bits of a meta page than that. */
-const flipped_bits_max = 2
-
-/** Whether these are the meta pages that the sums know, or follow them; `other` for others. */
-function stateOf(
-  { metas: [known_older, known] }: Sums,
-  [older, newest]: readonly [KnownMeta, KnownMeta],
-): 'known' | 'damaged' | 'other' {
-  // LMDB looks at what they have in common before it knows which is the newer one.
-  const have_format =
-    formatOf(older).equals(formatOf(known)) && formatOf(newest).equals(formatOf(known))
-  if ((isSame(newest, known) || isSame(older, known)) && !have_format) return 'damaged'
-  // What else a failed commit left in the older one does not matter.
-  if (isSame(newest, known)) return 'known'
-  // It must be of a later commit, not the one before with a number that it never had.
-  if (isSame(older, known)) return newest.rest.equals(known_older.rest) ? 'damaged' : 'known'
-  const isAltered = ({ txn, rest }: KnownMeta, other: KnownMeta): boolean => {
-    const bits = differentBits(rest, known.rest)
-    if (txn === known.txn) return bits <= flipped_bits_max
-    // The pages of commits come round, so one that the sums do not know may have the same rest.
-    return bits === 0 && isSame(other, known_older)
-  }
-  return isAltered(older, newest) || isAltered(newest, older) ? 'damaged' : 'other'
-}
-
-const isSame = (one: KnownMeta, other: KnownMeta): boolean =>
-  one.txn === other.txn && one.rest.equals(other.rest)
-
-/** The heads and the marks of the format, and the size and the kind of pages. */
-function formatOf({ rest }: KnownMeta): Buffer {
-  return Buffer.concat([rest.subarray(8, 40), rest.subarray(48, 54)])
-}
-
-function differentBits(one: Buffer, other: Buffer): number {
-  let bits = 0
-  for (const [at, byte] of one.entries()) {
-    for (let left = byte ^ (other[at] as number); left > 0; left &= left - 1) bits++
-  }
-  return bits
-}
-
-function metasOf(file: number, page_bytes?: number): readonly [Meta, Meta] | undefined {
-  const start = Buffer.alloc(2 * page_bytes_max)
-  return readMetas(start.subarray(0, readSync(file, start, 0, start.length, 0)), page_bytes)
-}
-
-function mtimeOf(file: number): number {
-  return Math.floor(fstatSync(file).mtimeMs)
-}
-
-/** Reads into one buffer, so that what it returns is valid until the next page. */
-function readerOf(file: number, { page_bytes }: Sums): ReadPages {
-  const one = Buffer.alloc(page_bytes)
-  let left = Math.ceil(fstatSync(file).size / page_bytes)
+/** Reads into memory of its own each time. */
+export function pagesOf(file: number, { page_bytes }: Meta): ReadPages {
+  const pages = Math.ceil(fstatSync(file).size / page_bytes)
   return (page, count) => {
-    // In a circle of damaged pages there is no end.
-    left -= count
-    if (left < 0 || !(count > 0)) return undefined
-    const into = count === 1 ? one : Buffer.alloc(count * page_bytes)
+    if (!(count > 0) || !(page + count <= pages)) return undefined
+    const into = Buffer.allocUnsafe(count * page_bytes)
     return readSync(file, into, 0, into.length, page * page_bytes) === into.length
       ? into
       : undefined
   }
 }
 
-function sumOf(fixed: Buffer): number {
-  return crc32(fixed) || 1
-}
-
-function newSums(page_bytes: number): Sums {
-  const none = { txn: 0, rest: Buffer.alloc(meta_end) }
-  const sums = new Uint32Array(block_sums)
-  return { page_bytes, metas: [none, none], mtime_ms: 0, mixed: 0, sums }
-}
-
-function setSum(known: Sums, page: number, sum: number): void {
-  if (page >= known.sums.length) {
-    const larger = new Uint32Array(block_sums * Math.ceil((1.5 * page) / block_sums))
-    larger.set(known.sums)
-    known.sums = larger
+/** Reads into one buffer, and no more than the file has: in a circle of damaged pages is no end. */
+export function walkedPages(file: number, { page_bytes }: Meta): ReadPages {
+  const one = Buffer.alloc(page_bytes)
+  const pages = Math.ceil(fstatSync(file).size / page_bytes)
+  let left = pages
+  return (page, count) => {
+    left -= count
+    if (left < 0 || !(count > 0) || !(page + count <= pages)) return undefined
+    const into = count === 1 ? one : Buffer.alloc(count * page_bytes)
+    return readSync(file, into, 0, into.length, page * page_bytes) === into.length
+      ? into
+      : undefined
   }
-  known.mixed = (known.mixed ^ mixOf(page, known.sums[page] as number) ^ mixOf(page, sum)) >>> 0
-  known.sums[page] = sum
-}
-
-function mixOf(page: number, sum: number): number {
-  if (sum === 0) return 0
-  const mixed = Math.imul(sum ^ Math.imul(page + 1, 0x9e3779b1), 0x85ebca6b)
-  return Math.imul(mixed ^ (mixed >>> 15), 0xc2b2ae35)
-}
-
-/** As they are on disk, or `known` where that is the same; undefined where they are not whole. */
-function readSums(path: string, known?: Sums): Sums | undefined {
-  const head = Buffer.alloc(head_bytes)
-  if (known !== undefined) {
-    const file = openSync(sumsPath(path), 'r')
-    try {
-      readSync(file, head, 0, head_bytes, 0)
-    } finally {
-      closeSync(file)
-    }
-    if (headOf(known).equals(head)) return known
-  }
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(sumsPath(path))
-  } catch {
-    return undefined
-  }
-  if (bytes.length < head_bytes || (bytes.length - head_bytes) % 4 !== 0) return undefined
-  if (bytes.readUInt32LE(0) !== magic || bytes.readUInt32LE(4) !== version) return undefined
-  if (bytes.readUInt32LE(8) !== crc32(bytes.subarray(12, head_bytes))) return undefined
-  const metaAt = (n: number): KnownMeta => ({
-    txn: Number(bytes.readBigUInt64LE(16 + 8 * n)),
-    rest: bytes.subarray(rests_at + n * meta_end, rests_at + (n + 1) * meta_end),
-  })
-  const sums = new Uint32Array((bytes.length - head_bytes) / 4)
-  let mixed = 0
-  for (let page = 0; page < sums.length; page++) {
-    const sum = bytes.readUInt32LE(head_bytes + 4 * page)
-    sums[page] = sum
-    mixed ^= mixOf(page, sum)
-  }
-  if (bytes.readUInt32LE(12) !== mixed >>> 0) return undefined
-  const page_bytes = bytes.readUInt32LE(32)
-  const mtime_ms = Number(bytes.readBigUInt64LE(mtime_at))
-  return { page_bytes, metas: [metaAt(0), metaAt(1)], mtime_ms, mixed: mixed >>> 0, sums }
-}
-
-function headOf({ page_bytes, metas, mtime_ms, mixed }: Sums): Buffer {
-  const head = Buffer.alloc(head_bytes)
-  head.writeUInt32LE(magic, 0)
-  head.writeUInt32LE(version, 4)
-  head.writeUInt32LE(mixed, 12)
-  for (const [n, { txn, rest }] of metas.entries()) {
-    head.writeBigUInt64LE(BigInt(txn), 16 + 8 * n)
-    head.set(rest, rests_at + n * meta_end)
-  }
-  head.writeUInt32LE(page_bytes, 32)
-  head.writeBigUInt64LE(BigInt(mtime_ms), mtime_at)
-  head.writeUInt32LE(crc32(head.subarray(12)), 8)
-  return head
-}
-
-/** All of them, or the blocks that have changed; the head last. */
-function writeSums(path: string, known: Sums, blocks: readonly number[] | undefined): void {
-  const { O_CREAT, O_RDWR, O_TRUNC } = constants
-  const file = openSync(sumsPath(path), O_CREAT | O_RDWR | (blocks ? 0 : O_TRUNC), 0o600)
-  try {
-    const { buffer } = known.sums
-    const all = Math.ceil(known.sums.length / block_sums)
-    for (const block of blocks ?? Array.from({ length: all }, (_, n) => n)) {
-      const bytes = new Uint8Array(buffer, 4 * block * block_sums, 4 * block_sums)
-      writeAll(file, bytes, head_bytes + 4 * block * block_sums)
-    }
-    writeAll(file, headOf(known), 0)
-  } finally {
-    closeSync(file)
-  }
-}
-
-function writeAll(file: number, bytes: Uint8Array, at: number): void {
-  if (writeSync(file, bytes, 0, bytes.length, at) < bytes.length)
-    throw new Error('the disk is full')
 }

@@ -5,26 +5,32 @@
 import { statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Key, KeyRange } from '../../codec/keys.ts'
-import { nextTurn } from '../../core/clock.ts'
-import { type Fault, fault } from '../../core/faults.ts'
+import { type Key, type KeyRange, keysOfType } from '../../codec/keys.ts'
+import { type Fault, fault, isFault } from '../../core/faults.ts'
 import { fileFault } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import { key_bytes_max } from '../tree.ts'
 import { copyDatabase } from './backup.ts'
+import type { CheckedReads } from './checked-reads.ts'
+import { damageOf } from './damage.ts'
 import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
 import { newLastKeys } from './last-keys.ts'
 import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
-import { damagedPages } from './page-sums.ts'
 
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
   readonly readers_max?: number
-  /** Keys that belong to this file alone: a backup leaves them out. */
-  readonly not_copied?: readonly Key[]
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
+  /** Reads of a file that is compared with its sums meanwhile; the tree closes them. */
+  readonly checked?: CheckedReads | undefined
 }
+
+/** To read all of a larger file takes longer than an opening may. */
+export const quick_bytes_max = 64 * 1024 * 1024
+
+/** No scan of the entries finds them. */
+const sums_keys = keysOfType('page_sum')
 
 /** Of a file with more damaged pages, no more are told. */
 const damage_max = 100
@@ -46,15 +52,37 @@ export async function checkOpens(path: string): Promise<void> {
 export function lmdbReads(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [], growing = [] }: LmdbTreeOptions = {},
+  options: LmdbTreeOptions = {},
 ): LmdbReads {
+  const { growing = [] } = options
+  let checked = options.checked
   const last_keys = newLastKeys(growing, ({ from, to }) => {
-    for (const { key } of rangeOf(db, from, to, true)) return key
+    for (const { key } of entriesIn(from, to, true)) return key
     return undefined
   })
   const copies = new Set<Promise<unknown>>()
   let usage = usageOf(db, path)
   let closing: Promise<void> | undefined
+
+  checked?.verified.then(endChecked, () => {})
+
+  async function endChecked(): Promise<void> {
+    const ended = checked
+    checked = undefined
+    await ended?.close()
+  }
+
+  function* entriesIn(from: Key, to: Key, reverse: boolean): Generator<Entry> {
+    const parts: KeyRange[] = [
+      { from, to: to < sums_keys.from ? to : sums_keys.from },
+      { from: from > sums_keys.to ? from : sums_keys.to, to },
+    ]
+    for (const part of reverse ? parts.reverse() : parts) {
+      if (part.from >= part.to) continue
+      const entries = checked?.range(part.from, part.to, reverse)
+      yield* entries ?? rangeOf(db, part.from, part.to, reverse)
+    }
+  }
 
   function checkOpen(): void {
     if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
@@ -63,28 +91,12 @@ export function lmdbReads(
   /** LMDB refuses reads, too, after it failed to write a meta page. */
   function readFault(error: unknown): Fault {
     checkOpen()
-    return fault('store_failed', undefined, { cause: error })
-  }
-
-  async function damage(count_max: number): Promise<string[]> {
-    const found: string[] = []
-    for (const damaged of damagedPages(path)) {
-      if (damaged === undefined) await nextTurn()
-      else found.push(damaged.says)
-      if (found.length === count_max) break
-    }
-    return found
-  }
-
-  /** A copy gets sums of its own, with which damaged pages would pass for sound ones. */
-  async function copySound(target: string): Promise<number> {
-    const [says] = await damage(1)
-    if (says === undefined) return copyDatabase(db, target, not_copied)
-    throw fault('not_possible', `${path}: ${says}; a copy would hide it`)
+    return isFault(error) ? error : fault('store_failed', undefined, { cause: error })
   }
 
   async function drain(): Promise<void> {
     await Promise.allSettled(copies)
+    await endChecked()
     await db.close()
   }
 
@@ -92,29 +104,32 @@ export function lmdbReads(
     get(key) {
       if (key.length === 0 || key.length > key_bytes_max) return undefined
       try {
-        return last_keys.isAfter(key) ? undefined : copyOf(db.getBinaryFast(key))
+        if (last_keys.isAfter(key)) return undefined
+        return checked === undefined ? copyOf(db.getBinaryFast(key)) : checked.get(key)
       } catch (error) {
         throw readFault(error)
       }
     },
     *range(from, to, reverse) {
       try {
-        yield* rangeOf(db, from, to, reverse)
+        yield* entriesIn(from, to, reverse)
       } catch (error) {
         throw readFault(error)
       }
     },
     refresh() {
       db.resetReadTxn()
+      checked?.refresh()
       last_keys.forget()
       usage = usageOf(db, path)
     },
     freeBytes: () => freeBytesAt(path),
     usage: () => usage,
-    damage: () => damage(damage_max),
+    damage: () => damageOf(path, damage_max),
+    verified: () => checked?.verified,
     backup: async (target) => {
       checkOpen()
-      const copy = copySound(target)
+      const copy = copyDatabase(path, target)
       copies.add(copy)
       return copy.finally(() => copies.delete(copy))
     },

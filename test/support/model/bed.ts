@@ -60,7 +60,7 @@ export async function fileDisk(): Promise<Disk> {
   let close = async (): Promise<void> => {}
   return {
     async open() {
-      const below = await openInProcess(path, { not_copied: [manifest_key, node_mark_key] })
+      const below = await openInProcess(path)
       const tree = await openCommitLogTree(below, path, {
         id: Buffer.alloc(commit_log_id_bytes, 1),
         claim: below.get(metaKey('format')) === undefined ? changesOf(new_file) : undefined,

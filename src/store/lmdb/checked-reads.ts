@@ -1,0 +1,80 @@
+/**
+ * Reads of a large file from its opening on, until a thread has compared all of it with what was
+ * written: directly from its pages, each checked by itself. So the opening does not wait for the
+ * comparison, and LMDB meets no page that may end the process.
+ */
+import { closeSync, fstatSync, openSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { fault } from '../../core/faults.ts'
+import type { Tree } from '../tree.ts'
+import { damageFault } from './damage.ts'
+import { type CheckedPages, checkedPages, isDamagedPage } from './page-sums.ts'
+import { scanScript } from './scan-script.ts'
+import type { ScanJob, ScanResult } from './scan-worker.ts'
+
+export interface CheckedReads extends Pick<Tree, 'get' | 'range'> {
+  /** Makes later commits visible. */
+  refresh(): void
+  /** Resolves when no page is damaged; rejects with `store_failed` and a sentence otherwise. */
+  readonly verified: Promise<void>
+  /** Nothing is read afterwards. */
+  close(): Promise<void>
+}
+
+/** Throws a `DamagedPage`. */
+export function newCheckedReads(path: string): CheckedReads {
+  const file = openSync(path, 'r')
+  let pages: CheckedPages
+  try {
+    pages = checkedPages(file)
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+  const { script, options } = scanScript()
+  const workerData: ScanJob = { path, bytes: fstatSync(file).size }
+  const worker = new Worker(script, { ...options, workerData })
+  const verified = new Promise<void>((resolve, reject) => {
+    worker.on('message', ({ damaged, error }: ScanResult) => {
+      if (damaged !== undefined) reject(damageFault(path, damaged))
+      else if (error !== undefined) reject(fault('store_failed', `${path}: ${error}`))
+      else resolve()
+    })
+    worker.on('error', reject)
+    worker.on('exit', () => reject(fault('shutting_down')))
+  })
+  verified.catch(() => {})
+
+  function failed(error: unknown): unknown {
+    return isDamagedPage(error) ? damageFault(path, error) : error
+  }
+
+  return {
+    get(key) {
+      try {
+        return pages.entries.get(key)
+      } catch (error) {
+        throw failed(error)
+      }
+    },
+    *range(from, to, reverse) {
+      try {
+        yield* pages.entries.range(from, to, reverse)
+      } catch (error) {
+        throw failed(error)
+      }
+    },
+    refresh() {
+      try {
+        pages = checkedPages(file)
+      } catch (error) {
+        throw failed(error)
+      }
+    },
+    verified,
+    async close() {
+      closeSync(file)
+      await worker.terminate()
+    },
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * The script of the scan thread: the file beside this one. The bundle replaces this module, because
+ * there the script is text.
+ */
+import { type ThreadStart, threadStart } from '../../core/thread-start.ts'
+
+export function scanScript(): ThreadStart {
+  return threadStart(import.meta.url, 'scan-worker')
+}
