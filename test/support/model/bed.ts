@@ -16,8 +16,6 @@ import type { Job as EngineJob, Executors } from '../../../src/engine/jobs/job-d
 import type { JobOrder, JobOutcome } from '../../../src/process/logic.ts'
 import { changesOf } from '../../../src/store/change-buffer.ts'
 import { commit_log_id_bytes } from '../../../src/store/commit-log/frame.ts'
-import { manifest_key } from '../../../src/store/commit-log/manifest.ts'
-import { node_mark_key } from '../../../src/store/commit-log/node-mark.ts'
 import { openCommitLogTree } from '../../../src/store/commit-log/open.ts'
 import { storeOf } from '../../../src/store/group-commit.ts'
 import { memoryTree } from '../../../src/store/memory-tree.ts'
