@@ -59,6 +59,10 @@ export const eventTable = {
   backup_begun: { level: 'info', text: 'a backup is made' },
   backup_done: { level: 'info', text: 'the backup is complete' },
   request_refused: { level: 'warn', text: 'a request is refused' },
+  replays_full: {
+    level: 'warn',
+    text: 'a caller has no room for more answers to repeats, so its new requests are refused',
+  },
   certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
   console_session: { level: 'info', text: 'a session of the operator’s page begins or ends' },
   console_acted: {
