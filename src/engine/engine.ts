@@ -153,6 +153,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { public_url } = options
   const addresses = newAddresses({ store, catalog, limits, secrets, public_url })
   const onChanged = (conv_id: string): void => {
+    addresses.onProcessChanged(conv_id)
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()
     hand_over.onProcessChanged(conv_id)

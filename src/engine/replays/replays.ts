@@ -98,7 +98,8 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
   const full_callers = new Set<string>()
   /** The beginnings of the periods that have records, the newest first. */
   const periods = await store.view(readPeriods)
-  const has_records = await store.view(hasRecords)
+  const any = { ...keysOfType('replay'), limit: 1 }
+  const has_records = await store.view((view) => view.scan(any).length > 0)
   const times = (): ReplayTimes => timesOf(window_s)
   const removal = newReplayRemoval({
     ...{ store, clock, times, periods, wake, has_records },
@@ -221,10 +222,6 @@ export interface Periods {
 
 function kindsOf({ is_signed }: RequestName): [ReplayKind, keyof Periods] {
   return is_signed ? ['signed_at', 'signed_in'] : ['keyed_at', 'keyed_in']
-}
-
-function hasRecords(view: View): boolean {
-  return view.scan({ ...keysOfType('replay'), limit: 1 }).length > 0
 }
 
 function readPeriods(view: View): Periods {
