@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -15,6 +15,7 @@ import { patient, processOf, until } from './support/call-stage.ts'
 import { callback_process } from './support/cli-process.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { node_args, type Served, startServe } from './support/cli-serve.ts'
+import { top } from './support/package-folder.ts'
 
 const folder = tempFolder()
 const db = join(folder.path, 'demo.lmdb')
@@ -237,9 +238,29 @@ test('the lines of the demo work as they are', { skip }, async () => {
   const left = await run(['task', 'list', '1234', '--db', fresh])
   assert.equal(left.out, '', 'the task has come to its end')
 
+  assert.ok(ended.out.endsWith(`\nclosed: ${fresh} has what was answered\n`), ended.out)
+
   const again = await run([...args], { onWait: (end) => void setTimeout(end, 50) })
   assert.match(again.out, /shown at the first start.*\n.*conveyor user rotate 13000/)
   assert.ok(!again.out.includes('SECRET='))
+})
+
+test('what the commands of the README leave in a checkout is ignored by git', () => {
+  const patterns = readFileSync(join(top, '.gitignore'), 'utf8').trim().split('\n')
+  const isIgnored = (name: string): boolean =>
+    patterns.some((one) => {
+      const literal = one.replace(/\/$/, '').replaceAll('.', '\\.').replaceAll('*', '.*')
+      return new RegExp(`^${literal}$`).test(name)
+    })
+  const left = readdirSync(folder.path).filter((name) => name.includes('.lmdb'))
+  assert.ok(
+    left.some((name) => name.endsWith('.key')),
+    String(left),
+  )
+  assert.deepEqual(
+    [...left, 'certs', 'dist', 'node_modules'].filter((one) => !isIgnored(one)),
+    [],
+  )
 })
 
 for (const flag of ['--operator-read-only', '--console-plain-http']) {

@@ -240,6 +240,40 @@ test('process import: again, under another id, from standard input', async () =>
   await ok('process remove 99')
 })
 
+test('process import --dry-run without a file answers, and makes none', async () => {
+  const missing = join(folder.path, 'not-yet.lmdb')
+  const dry = ['process', 'import', definition, '--dry-run', '--db', missing]
+  const { exit, out } = await run(dry)
+  assert.equal(exit, 0)
+  assert.match(out, /^process 1234: created, version 1\n/)
+  assert.ok(
+    out.endsWith(`a dry run: nothing is stored, and there is no file ${missing} yet\n`),
+    out,
+  )
+  assert.equal((await run([...dry, '--json'])).exit, 0)
+  assert.ok(!readdirSync(folder.path).some((name) => name.startsWith('not-yet')))
+})
+
+test('a refused process import prints its warnings too', async () => {
+  const [start, ...others] = callback_process.scheme.nodes
+  const broken = { ...start, condition: { logics: [{ type: 'git_call' }], semaphors: [] } }
+  const lost = { id: 'lost', title: 'Lost', obj_type: 0, condition: { logics: [], semaphors: [] } }
+  const refused = { ...callback_process, scheme: { nodes: [broken, ...others, lost] } }
+  const stdin = JSON.stringify(refused)
+  const { exit, out, err } = await on('process import - --dry-run', { stdin })
+  assert.equal(exit, 1)
+  assert.match(err, /type "git_call" is not run here \(a handler in a program that embeds/)
+  assert.match(err, /\n {2}warning: process 1234: .*"Lost": nothing leads here from the start\n/)
+  assert.match(out, /, warned 1, refused \d/)
+  const json = await on('process import - --json', { stdin })
+  const { warnings } = JSON.parse(json.err) as { warnings: { text: string; conv_id: string }[] }
+  assert.ok(warnings.some(({ text, conv_id }) => /nothing leads/.test(text) && conv_id === '1234'))
+  const engine = await openEngine(':memory:')
+  const texts = warnings.map(({ text, ...of }) => ({ ...of, text: text.split('input: ')[1] }))
+  await assert.rejects(engine.putProcess(refused), { code: 'bad_definition', warnings: texts })
+  await engine.close()
+})
+
 test('process alias: set, listed, removed', async () => {
   await ok('process alias @paid 1234')
   assert.match(await ok('process aliases'), /^ALIAS +PROCESS\n@paid +1234\n$/)
@@ -286,7 +320,7 @@ test('a bad definition names every mistake and stores none of the file', async (
     /\d mistakes in the definition, nothing was stored\n {2}standard input: definition 2: /,
   )
   assert.match(people.err, /definition 3: no JSON object/)
-  assert.match(people.out, /^imported 0, unchanged 0, warned 0, refused [3-9]\n$/)
+  assert.match(people.out, /^imported 0, unchanged 0, warned 2, refused [3-9]\n$/)
   const program = await on('process import - --json', { stdin })
   const [refused] = rowsOf(program.out) as [{ summary: { refused: number } }]
   assert.ok(refused.summary.refused >= 3)

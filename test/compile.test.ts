@@ -14,6 +14,8 @@ import { steps_max } from '../src/process/definition-limits.ts'
 import { compiledText, contextOf, now_ms, unreadableContext } from './support/logic-context.ts'
 import { runs } from './support/short-run.ts'
 
+const by_handler = '(a handler in a program that embeds the engine can run it)'
+
 const limits = limitsWith()
 const examples = new URL('../src/examples/', import.meta.url)
 const example_files = readdirSync(examples)
@@ -182,9 +184,18 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
     logics({ type: 'set_param', err_node_id: 'x' }),
     ['nodes[1] "Middle": err_node_id "x" is no node'],
   ],
-  [logics({ type: 'git_call' }), ['nodes[1] "Middle": logics[0] type "git_call" is not run here']],
-  [logics({ type: 'db_call' }), ['nodes[1] "Middle": logics[0] type "db_call" is not run here']],
-  [logics({ type: 'api_form' }), ['nodes[1] "Middle": logics[0] type "api_form" is not run here']],
+  [
+    logics({ type: 'git_call' }),
+    [`nodes[1] "Middle": logics[0] type "git_call" is not run here ${by_handler}`],
+  ],
+  [
+    logics({ type: 'db_call' }),
+    [`nodes[1] "Middle": logics[0] type "db_call" is not run here ${by_handler}`],
+  ],
+  [
+    logics({ type: 'api_form' }),
+    [`nodes[1] "Middle": logics[0] type "api_form" is not run here ${by_handler}`],
+  ],
   ...['x', 'toString', 'API_COPY'].map((type): [unknown, string[]] => [
     logics({ type }),
     [`nodes[1] "Middle": logics[0] type "${type}" is no logic of this release`],
@@ -339,12 +350,12 @@ function lostWith(
 const erl = { type: 'api_code', lang: 'erl', src: '-module(node).' }
 /** [a logic that is not run here, the text that says so] */
 const not_run: [logic: object, text: string][] = [
-  [{ type: 'git_call' }, 'type "git_call" is not run here'],
-  [{ type: 'db_call', err_node_id: 'mid' }, 'type "db_call" is not run here'],
-  [{ type: 'api_form' }, 'type "api_form" is not run here'],
-  [{ type: 'api_git' }, 'type "api_git" is not run here'],
+  [{ type: 'git_call' }, `type "git_call" is not run here ${by_handler}`],
+  [{ type: 'db_call', err_node_id: 'mid' }, `type "db_call" is not run here ${by_handler}`],
+  [{ type: 'api_form' }, `type "api_form" is not run here ${by_handler}`],
+  [{ type: 'api_git' }, `type "api_git" is not run here ${by_handler}`],
   [{ type: 'x' }, 'type "x" is no logic of this release'],
-  [erl, 'api_code: lang "erl" is not run here, only "js" is'],
+  [erl, `api_code: lang "erl" is not run here, only "js" is ${by_handler}`],
 ]
 
 for (const [logic, text] of not_run) {

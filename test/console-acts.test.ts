@@ -454,6 +454,12 @@ test('through the server: mistakes, a large file, an export, and lines of the lo
       ...{ conv_id: 'a"ü', node_id: 'w', node_title: 'Wait' },
     },
   ])
+  assert.deepEqual(JSON.parse(refused.text).warnings, [
+    {
+      text: 'some.json: nodes[1] "Wait": a task that no logic sends on rests here without a time limit',
+      conv_id: 'a"ü',
+    },
+  ])
   const large = { ...order('Order', {}), obj_id: 'a"ü', description: 'x'.repeat(2_000_000) }
   for (const store of [false, true]) {
     const { status, text } = await bed.call('import', file(large, store), administer)

@@ -16,6 +16,7 @@ interface Manifest {
   readonly dependencies: Record<string, string>
   readonly devDependencies: Record<string, string>
   readonly allowScripts: Record<string, boolean>
+  readonly engines: { readonly node: string }
 }
 
 interface Locked {
@@ -24,6 +25,7 @@ interface Locked {
   readonly integrity?: string
   readonly dev?: boolean
   readonly hasInstallScript?: boolean
+  readonly engines?: { readonly node?: string }
   readonly optionalDependencies?: Record<string, string>
 }
 
@@ -35,6 +37,18 @@ after(() => folder.remove())
 describe('versions', () => {
   test('the program tells the version of its package', () =>
     assert.equal(version, manifest.version))
+
+  test('each package takes the oldest Node of ours, so that npm warns of none', () => {
+    const oldest = Number(/\d+/.exec(manifest.engines.node)?.[0])
+    const newer = Object.entries(lock.packages).filter(([, { engines }]) => {
+      const majors = [...(engines?.node ?? '').matchAll(/(?:\^|>=?|^)\s*v?(\d+)/g)]
+      return majors.length > 0 && majors.every(([, major]) => Number(major) > oldest)
+    })
+    assert.deepEqual(
+      newer.map(([path, { engines }]) => [path, engines?.node]),
+      [],
+    )
+  })
 
   const direct = { ...manifest.dependencies, ...manifest.devDependencies }
   for (const [name, wanted] of Object.entries(direct)) {

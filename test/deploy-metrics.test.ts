@@ -70,7 +70,7 @@ test('the dashboard has a row for each part, and every panel a query', () => {
 
 test('each alert says what it means, what to do and where to read on', () => {
   const each = alerts.split('- alert: ').slice(1)
-  assert.equal(each.length, 25)
+  assert.equal(each.length, 26)
   for (const alert of each) {
     for (const member of ['summary', 'do']) assert.match(alert, new RegExp(` ${member}: '.+'`))
     const [, path = '', section = ''] = / readme: '([^,:]+)[,:] (.+)'/.exec(alert) ?? []
@@ -117,6 +117,7 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
     },
   ],
   ['LinesLost', { 'conveyor_events_total{event="lines_dropped"}': '0x50 1x10' }],
+  ['ReplaysFull', { 'conveyor_events_total{event="replays_full"}': '0x50 1x10' }],
   ['ErrorLine', { 'conveyor_events_total{event="key_missing"}': '0x50 1x10' }],
   ['Restarts', { 'process_start_time_seconds{job="conveyor"}': '0+9x60' }],
   [

@@ -393,7 +393,7 @@ test('process import prints what it did and what waits for what', async () => {
     clash.err,
     /e\.zip\/9_F\.folder\/1_P1\.conv\.json: a second one of 1, after .*1\.json/,
   )
-  assert.equal(clash.out, 'imported 0, unchanged 0, warned 0, refused 1\n')
+  assert.equal(clash.out, 'imported 0, unchanged 0, warned 1, refused 1\n')
   const done = await run(['process', 'import', ...paths.slice(0, 2), '--db', db])
   assert.equal(done.exit, 0, done.err)
   assert.deepEqual(done.out.split('\n').slice(2), [

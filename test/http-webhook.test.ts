@@ -11,7 +11,13 @@ import type { JsonObject } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/open.ts'
 import { type Answer, arrived, connectRaw, exchange } from './support/http-raw.ts'
-import { conv_id, openHttp, type TestHttp, user } from './support/http-server.ts'
+import {
+  conv_id,
+  openHttp,
+  process_definition,
+  type TestHttp,
+  user,
+} from './support/http-server.ts'
 import { fileBed } from './support/model-setup.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -58,6 +64,39 @@ async function withHttp(
 async function dataOf({ engine }: TestHttp): Promise<unknown[]> {
   return (await tasksOf(engine, conv_id)).map(({ dataText }) => JSON.parse(dataText))
 }
+
+test('a webhook is open or closed from the next request on, whatever changes it', () =>
+  withHttp(async (server) => {
+    const { processes } = server.engine
+    const [first, hidden] = [await opened(server), `/api/1/json/public/1234/${hash}`]
+    const found: string[] = []
+    const ask = async (path: string): Promise<void> => {
+      found.push(told(await post(server, path, '{}')), told(await post(server, hidden, '{}')))
+    }
+    await ask(first)
+    const second = await opened(server)
+    await ask(first)
+    await ask(second)
+    await processes.webhook(conv_id, { address: 'off' })
+    await ask(second)
+    const third = await opened(server)
+    await server.engine.putProcess(process_definition)
+    await ask(third)
+    for (const { obj_id } of await tasksOf(server.engine, conv_id)) {
+      await server.engine.tasks.cancel({ conv_id, obj_id })
+    }
+    await processes.remove(conv_id)
+    await ask(third)
+    await server.engine.putProcess(process_definition)
+    await ask(third)
+    const not = 'not_found'
+    const expected = ['ok', not, 'ok', not, 'ok', not, not]
+    assert.deepEqual(
+      found.filter((_, at) => at % 2 === 0),
+      expected,
+    )
+    assert.deepEqual(new Set(found.filter((_, at) => at % 2 === 1)), new Set([not]))
+  }))
 
 describe('a webhook', () => {
   test('makes a task without a user, in both versions and forms, and answers one object', () =>

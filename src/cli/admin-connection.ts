@@ -18,18 +18,21 @@ import { unreachableError } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
 import { dbOf, type Given } from './verb.ts'
 
+/** What a verb does where there is no file: ends, makes it, or works on an empty one in memory. */
+type IfMissing = 'refuse' | 'create' | 'in_memory'
+
 /**
  * Runs `use` with a connection to the file and closes it. Rejects with exit 3 where the file is
- * missing (unless `creates`), cannot be opened, or is held by a process without a socket, which the
+ * missing and to be refused, cannot be opened, or is held by a process without a socket, which the
  * message names by its pid.
  */
 export async function withAdmin<T>(
   given: Given,
   io: Io,
   use: (admin: Admin) => Promise<T>,
-  options: { readonly creates?: true } = {},
+  options: { readonly if_missing?: IfMissing } = {},
 ): Promise<T> {
-  const admin = await connectAdmin(given, io, options.creates === true)
+  const admin = await connectAdmin(given, io, options.if_missing ?? 'refuse')
   try {
     return await use(admin)
   } finally {
@@ -40,9 +43,13 @@ export async function withAdmin<T>(
 const tries_max = 12
 const pause_ms = 100
 
-async function connectAdmin(given: Given, io: Io, creates: boolean): Promise<Admin> {
+async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promise<Admin> {
   const path = dbOf(given)
-  if (!creates && !existsSync(path)) {
+  const is_missing = if_missing !== 'create' && !existsSync(path)
+  if (is_missing && if_missing === 'in_memory') {
+    return localAdmin(await openEngine(':memory:', { timers: false }))
+  }
+  if (is_missing) {
     throw unreachableError(
       `there is no file ${path}: name it with --db, or start with \`npx conveyor serve\``,
     )

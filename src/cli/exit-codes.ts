@@ -2,7 +2,7 @@
  * The exit codes (wire 3), the faults that lead to each, and the faults that only the command line
  * has. Faults are recognised by `code`.
  */
-import { isFault } from '../core/faults.ts'
+import { isFault, type Mistake } from '../core/faults.ts'
 
 export const exits = {
   ...{ done: 0, refused: 1, usage: 2, unreachable: 3, unauthenticated: 4 },
@@ -19,6 +19,7 @@ export interface Failure {
   /** One sentence that says what to do. */
   readonly description: string
   readonly mistakes: readonly string[]
+  readonly warnings?: readonly Mistake[]
 }
 
 /** The arguments are wrong. */
@@ -39,13 +40,14 @@ export function failureOf(error: unknown): Failure {
     return { exit, code, description, mistakes: [] }
   }
   if (isFault(error)) {
-    const { mistakes = [] } = error
+    const { mistakes = [], warnings } = error
     const says = mistakes.length === 0 ? description : mistakesText(mistakes.length)
     return {
       exit: exit_of_code.get(error.code) ?? exits.refused,
       code: error.code,
       description: says,
       mistakes,
+      ...(warnings && { warnings }),
     }
   }
   if (typeof code === 'string' && (error as NodeJS.ErrnoException).syscall !== undefined) {

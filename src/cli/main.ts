@@ -3,7 +3,7 @@
  * test is a plain call; nothing here reads or ends the process.
  */
 import { version } from '../core/version.ts'
-import { exits, failureOf } from './exit-codes.ts'
+import { exits, type Failure, failureOf } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
 import { clean } from './output.ts'
 import { type Parsed, parseWords } from './parse.ts'
@@ -39,14 +39,21 @@ export async function main(argv: readonly string[], env: Env, given_io: Io): Pro
     await print(io.stdout, withProgram(textOf(parsed), program))
     return exits.done
   } catch (error) {
-    const { exit, code, description, mistakes } = failureOf(error)
+    const { exit, code, description, ...found } = failureOf(error)
     const lines = json
-      ? [JSON.stringify({ error: code, description, mistakes })]
-      : [`conveyor: ${clean(description)}`, ...mistakes.map((mistake) => `  ${clean(mistake)}`)]
+      ? [JSON.stringify({ error: code, description, ...found })]
+      : [`conveyor: ${clean(description)}`, ...foundLines(found)]
     if (isOfLmdb(error)) lines.unshift('')
     await print(io.stderr, lines.map((line) => `${line}\n`).join(''))
     return exit
   }
+}
+
+function foundLines({ mistakes, warnings = [] }: Pick<Failure, 'mistakes' | 'warnings'>): string[] {
+  const warned = warnings.map(({ conv_id, text }) => {
+    return `warning: ${conv_id === undefined ? '' : `process ${conv_id}: `}${text}`
+  })
+  return [...mistakes, ...warned].map((text) => `  ${clean(text)}`)
 }
 
 /** Of a failed write LMDB tells on standard error as well, in text without the end of a line. */

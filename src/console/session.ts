@@ -27,7 +27,7 @@ export const link_fault = signal<unknown>(undefined)
 export const is_reachable = signal(true)
 
 /** A refusal of the server, or a connection that broke: `unreachable`. */
-export interface CallFault extends Error, Pick<Refusal, 'mistakes'> {
+export interface CallFault extends Error, Pick<Refusal, 'mistakes' | 'warnings'> {
   readonly code: string
 }
 
@@ -153,12 +153,12 @@ async function request(path: string, init: RequestInit, ms_max: number): Promise
     throw faultOf('unreachable', 'the server does not answer', { cause })
   }
   if (response.ok) return value
-  const { error = 'unknown', description = response.statusText, mistakes } = value as Refusal
+  const { error = 'unknown', description = response.statusText, ...more } = value as Refusal
   if (response.status === 401 && path !== 'api/sign_in') {
     if (typeof session.value === 'object') has_ended.value = true
     else session.value = 'none'
   }
-  throw faultOf(error, description, mistakes === undefined ? {} : { mistakes })
+  throw faultOf(error, description, more)
 }
 
 function faultOf(code: string, text: string, more: object): CallFault {

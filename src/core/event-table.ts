@@ -60,6 +60,10 @@ export const eventTable = {
   backup_done: { level: 'info', text: 'the backup is complete' },
   backup_damaged: { level: 'error', text: 'the data is damaged, and so is the copy of it' },
   request_refused: { level: 'warn', text: 'a request is refused' },
+  replays_full: {
+    level: 'warn',
+    text: 'a caller has no room for more answers to repeats, so its new requests are refused',
+  },
   certificate_refused: { level: 'warn', text: 'a connection is refused in its TLS handshake' },
   console_session: { level: 'info', text: 'a session of the operator’s page begins or ends' },
   console_acted: {

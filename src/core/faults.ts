@@ -144,11 +144,13 @@ export interface Fault extends Error {
   readonly mistakes?: readonly string[]
   /** The same with where each is, and with `tasks_in_node` each node. */
   readonly places?: readonly Mistake[]
+  /** Of a refused import: what would not have refused it. */
+  readonly warnings?: readonly Mistake[]
   /** What callers from outside read where `message` names files of this machine. */
   readonly outside?: string
 }
 
-/** A mistake of a definition, with what it is in, as far as that is known. */
+/** A mistake of a definition, or a warning, with what it is in, as far as that is known. */
 export interface Mistake {
   readonly text: string
   readonly conv_id?: string
@@ -156,11 +158,13 @@ export interface Mistake {
   readonly node_title?: string
 }
 
+type MemberName = 'mistakes' | 'places' | 'warnings' | 'retry_after_s' | 'outside' | 'cause'
+
 /** Makes a Fault. `text` defaults to the text of the table; `cause` is never sent to callers. */
 export function fault(
   code: FaultCode,
   text?: string,
-  more: Partial<Pick<Fault, 'mistakes' | 'places' | 'retry_after_s' | 'outside' | 'cause'>> = {},
+  more: Partial<Pick<Fault, MemberName>> = {},
 ): Fault {
   const error = new Error(text ?? faultText(code), { cause: more.cause })
   Object.assign(error, { name: 'Fault', code })

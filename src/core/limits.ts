@@ -71,8 +71,12 @@ export const limitTable = {
   large_bodies_max: { value: 16, says: 'large unverified bodies at once from one address' },
   window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
   rate_ops_per_s: {
-    value: 0,
-    says: 'ops, searches and waits a second of one user; 0 sets no rate',
+    value: 500_000,
+    says: 'ops, searches and waits a second of one user or certificate; 0 sets no rate',
+  },
+  replay_bytes_max: {
+    value: 16 * 1024 ** 3,
+    says: 'bytes kept to answer repeats of requests; 0 sets no bound',
   },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
   history_max: { value: 64, max: 1_000, says: 'entries of a task’s history; 0 keeps none' },

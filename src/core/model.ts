@@ -33,7 +33,7 @@ export interface Doc {
 /** The caller. Without a user it is the embedder or a trusted caller, who may use every process. */
 export interface Caller {
   readonly user?: string
-  /** Whose rate the ops count against, if not the user's: a remote address. */
+  /** Who pays the rate and owns the request keys, if no user: a certificate or an address. */
   readonly payer?: string
   /**
    * The caller's own name of the request, 1 to 255 characters. The same request again under the

@@ -8,14 +8,15 @@
  * old one.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { address_secret, processKey } from '../codec/keys.ts'
+import { address_secret, keysOfType, processKey, processOfKey } from '../codec/keys.ts'
 import { isName } from '../codec/op.ts'
 import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../codec/records.ts'
 import type { Limits } from '../core/limits.ts'
 import type { CallbackRules } from '../process/logic.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, View } from '../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import type { Secrets } from './secrets.ts'
+import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
 
 export interface Addresses {
   /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
@@ -31,6 +32,8 @@ export interface Addresses {
   printed(path: string): string
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
+  /** After a process was stored or removed, or its webhook changed. */
+  onProcessChanged(conv_id: string): void
   /** The open webhook with this hash. Rejects with `store_failed` as `users.secrets` throws it. */
   findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
   /** The rules of the node with this hash, also where it takes no callbacks any more. */
@@ -50,7 +53,6 @@ const default_rules: CallbackRules = { is_sync: true, id_path: [] }
 // Where something is missing, a stand-in of its length makes every guess cost the same.
 const no_secret = '0'.repeat(43)
 const no_nonce = '0'.repeat(32)
-const no_process = Buffer.from('{"title":"","status":"active","version":1,"hash":"","moves":{}}')
 
 /** Throws a RangeError for a `public_url` that is none. */
 export function newAddresses(options: AddressesOptions): Addresses {
@@ -77,6 +79,31 @@ export function newAddresses(options: AddressesOptions): Addresses {
     return `/api/1/json/${kind}/${segments.join('/')}`
   }
 
+  /**
+   * Of all open webhooks, from the first request on: a wrong hash reads no record, so its time says
+   * nothing of one.
+   */
+  const nonces = new Map<string, readonly Secret[]>()
+  let to_compare: SecretLists | undefined
+  const changed = new Set<string>()
+
+  async function noncesToCompare(): Promise<SecretLists> {
+    if (to_compare !== undefined && changed.size === 0) return to_compare
+    return store.view((view) => {
+      const all = { ...keysOfType('process'), limit: Infinity }
+      const names =
+        to_compare === undefined ? view.scan(all).map(({ key }) => processOfKey(key)) : changed
+      for (const conv_id of names) {
+        const plain = webhookOf(view, conv_id)?.nonce
+        if (plain === undefined) nonces.delete(nameIn(conv_id))
+        else nonces.set(nameIn(conv_id), [{ n: 0, plain, until_ms: undefined }])
+      }
+      changed.clear()
+      to_compare = secretsToCompare(nonces, 0, no_nonce).of
+      return to_compare
+    })
+  }
+
   const addresses: Addresses = {
     prepare: () =>
       secrets.inTurn(async () => {
@@ -99,12 +126,12 @@ export function newAddresses(options: AddressesOptions): Addresses {
     },
     async findWebhook(conv_id, hash) {
       if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
-      const { webhook } = await store.view((view) =>
-        decodeRecord<ProcessRecord>(view.get(processKey(conv_id)) ?? no_process),
-      )
-      const is_right = isHashOf(hash, webhookParts(conv_id, webhook?.nonce ?? no_nonce))
-      return is_right ? webhook : undefined
+      const [nonce] = secretsIn(await noncesToCompare(), nameIn(conv_id))
+      if (!isHashOf(hash, webhookParts(conv_id, nonce as string))) return undefined
+      const webhook = await store.view((view) => webhookOf(view, conv_id))
+      return webhook?.nonce === nonce ? webhook : undefined
     },
+    onProcessChanged: (conv_id) => void changed.add(conv_id),
     async findCallback(conv_id, node_id, hash) {
       if (!isHashOf(hash, callbackParts(conv_id, node_id))) return undefined
       return store.view((view) => {
@@ -117,6 +144,14 @@ export function newAddresses(options: AddressesOptions): Addresses {
   }
   return addresses
 }
+
+function webhookOf(view: View, conv_id: string): WebhookRecord | undefined {
+  const record = view.get(processKey(conv_id))
+  return record && decodeRecord<ProcessRecord>(record).webhook
+}
+
+/** A process may have the id of what stands for an unknown one. */
+const nameIn = (conv_id: string): string => `p${conv_id}`
 
 // The last part may hold any character; the others hold no control character.
 const webhookParts = (conv_id: string, nonce: string) => ['webhook', conv_id, nonce]

@@ -142,10 +142,10 @@ export function newAdmission(options: AdmissionOptions): Admission {
   return {
     health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(1, 1), 0) ?? 'ok')),
     checkRate: rate.check,
-    payForRead({ user }) {
-      if (user === undefined) return
-      rate.check(user)
-      rate.take(user, 1)
+    payForRead({ user, payer = user }) {
+      if (payer === undefined) return
+      rate.check(payer)
+      rate.take(payer, 1)
     },
     enter(ops, { user, payer = user }, may_wait, frees_room = false) {
       const bytes = bytesOfAll(ops)

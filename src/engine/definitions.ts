@@ -43,9 +43,10 @@ export function compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
   handlers: Pick<Handlers, 'mayRun'>,
-): { versions: NewVersion[]; mistakes: Mistake[] } {
+): { versions: NewVersion[]; mistakes: Mistake[]; warnings: Mistake[] } {
   const versions: NewVersion[] = []
   const mistakes: Mistake[] = []
+  const all_warnings: Mistake[] = []
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
     const compiled = compileProcess(definition, limits, handlers.mayRun)
@@ -55,6 +56,7 @@ export function compileAll(
     for (const text of compiled.mistakes) {
       mistakes.push({ text: place + text, ...of, ...compiled.mistaken_nodes.get(text) })
     }
+    for (const text of warnings) all_warnings.push({ text: place + text, ...of })
     if (graph === undefined) continue
     const { conv_id } = graph
     if (conv_id === undefined) {
@@ -69,7 +71,7 @@ export function compileAll(
     const text = stringifyJson(definition)
     versions.push({ conv_id, place, text, hash: hashOf(definition), graph, warnings })
   }
-  return { versions, mistakes }
+  return { versions, mistakes, warnings: all_warnings }
 }
 
 /** Equal for definitions that are the same however they are written. */

@@ -13,6 +13,7 @@ import type { Admission } from './admission.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { Handlers } from './jobs/handlers.ts'
 import type { JobDispatcher } from './jobs/job-dispatcher.ts'
+import type { Replays } from './replays/replays.ts'
 import type { Results } from './results.ts'
 import type { Timers } from './timers.ts'
 
@@ -53,6 +54,8 @@ export interface EngineStatistics {
   /** Iterators of the feed that have begun and not ended. */
   readonly feed_readers: number
   readonly handlers: number
+  /** What is kept in the file to answer repeats of requests. */
+  readonly replay_bytes: number
   /** Until when the certificate of a server is valid. */
   readonly certificates_until_ms: Readonly<Partial<Record<ServerName, number>>>
   readonly store: StoreNumbers
@@ -68,10 +71,12 @@ export interface StatisticsParts {
   readonly results: Pick<Results, 'count'>
   readonly feed: Pick<ChangeFeed, 'readers'>
   readonly handlers: Pick<Handlers, 'count'>
+  readonly replays: Pick<Replays, 'bytes'>
 }
 
 export function newStatisticsReader(parts: StatisticsParts): () => EngineStatistics {
-  const { clock, store, counters, admission, timers, jobs, results, feed, handlers } = parts
+  const { clock, store, counters, admission, timers, jobs, results, feed, handlers, replays } =
+    parts
   const since_ms = clock.now_ms()
   return () => {
     const { timers_fired, ...tasks } = counters.tasks
@@ -89,6 +94,7 @@ export function newStatisticsReader(parts: StatisticsParts): () => EngineStatist
       results_waiting: results.count(),
       feed_readers: feed.readers(),
       handlers: handlers.count(),
+      replay_bytes: replays.bytes(),
       store: store.numbers(),
     }
   }

@@ -123,7 +123,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     onBug,
   }
   const { replay: mode = 'answer' } = options
-  const replays = await openReplays({ mode, window_s: limits.window_s, store, clock, wake })
+  const replays = await openReplays({
+    ...{ mode, window_s: limits.window_s, bytes_max: limits.replay_bytes_max },
+    ...{ store, clock, wake, tell },
+  })
   const submission = newSubmission({ ...running, replays })
   const { schedules, due_schedules } = newSchedules({
     ...{ ...running, catalog, tell },
@@ -150,6 +153,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { public_url } = options
   const addresses = newAddresses({ store, catalog, limits, secrets, public_url })
   const onChanged = (conv_id: string): void => {
+    addresses.onProcessChanged(conv_id)
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()
     hand_over.onProcessChanged(conv_id)
@@ -233,7 +237,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     tell,
     counters,
     statistics: newStatisticsReader({
-      ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers },
+      ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers, replays },
     }),
     flow: newFlow({ store, clock, catalog, transactions, counters: flow_counters }),
     tracing,

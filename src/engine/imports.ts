@@ -64,9 +64,12 @@ export function newImporter(options: ImporterOptions): Importer {
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
-    const { versions, mistakes } = compileAll(items.definitions, limits, handlers)
+    const { versions, mistakes, warnings } = compileAll(items.definitions, limits, handlers)
+    const refuse = (reason: unknown): never => {
+      throw isFault(reason) && warnings.length > 0 ? Object.assign(reason, { warnings }) : reason
+    }
     const in_files = [...known_mistakes, ...items.mistakes, ...tooLarge(items, limits)]
-    if (mistakes.length + in_files.length > 0) throw badDefinition([...mistakes, ...in_files])
+    if (mistakes.length + in_files.length > 0) refuse(badDefinition([...mistakes, ...in_files]))
     const isNode = (node_id: string): boolean =>
       versions.some(({ graph }) => graph.nodes.has(node_id))
     if (!dry_run && versions.some(({ text }) => text.includes(callback_url))) {
@@ -104,8 +107,8 @@ export function newImporter(options: ImporterOptions): Importer {
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     }
-    if (dry_run) return undone(store, putAll)
-    const result = await store.update(putAll)
+    if (dry_run) return undone(store, putAll).catch(refuse)
+    const result = await store.update(putAll).catch(refuse)
     for (const one of idle) tell('handler_unused', { ...one })
     for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result

@@ -118,6 +118,7 @@ export function newProcesses(options: ProcessesOptions): Processes {
         if (webhook !== found.record.webhook) tx.put(processKey(conv_id), encodeRecord(record))
         return { ...found, record }
       })
+      addresses.onProcessChanged(conv_id)
       return webhookInfo(addresses, process)
     },
     pause: (given) => setStatus(given, 'paused'),
@@ -139,6 +140,7 @@ export function newProcesses(options: ProcessesOptions): Processes {
         }
         tx.del(processKey(conv_id))
       })
+      addresses.onProcessChanged(conv_id)
     },
     aliases: () => store.view(listAliases),
     async setAlias(given, to) {

@@ -78,7 +78,10 @@ export function newSubmission(options: SubmissionOptions): Submission {
           if ('code' in outcome) return refuse(outcome)
           const is_repeat = 'is_repeat' in outcome
           if (is_repeat) counters.countReplay()
-          else counters.countOps(outcome)
+          else {
+            counters.countOps(outcome)
+            if (name?.kept !== undefined) replays.onKept(name.kept)
+          }
           if (may_wait) counters.countRequest('library', 'ok', began_ms)
           resolve(is_repeat ? outcome.results : outcome)
         },

@@ -131,6 +131,11 @@ export const metricTable: readonly MetricRow[] = [
     'Requests answered as they were the first time.',
     ({ replays }) => replays,
   ),
+  gauge(
+    'conveyor_replay_bytes',
+    'Bytes kept in the file to answer repeats of requests.',
+    (of) => of.replay_bytes,
+  ),
   {
     name: 'conveyor_jobs_total',
     type: 'counter',

@@ -122,7 +122,55 @@ export async function newChecks(
       }
     }),
   )
+  /** What each class names, made by the first two. Others come now and then, as users do. */
+  const named = (
+    make: (id: string) => Promise<unknown>,
+    makeOther: (id: string) => Promise<unknown> = async () => {},
+    prefix = '',
+  ) => {
+    let ids = ['', '']
+    return {
+      of: (which: 0 | 1): string => fresh(prefix + ids[which]),
+      async between(): Promise<void> {
+        ids = [String(next_id++), String(next_id++)]
+        await make(ids[0] as string)
+        await makeOther(ids[1] as string)
+      },
+    }
+  }
+  const put = (id: string) => engine.putProcess({ ...process_definition, obj_id: Number(id) })
+  const open = async (id: string): Promise<void> => {
+    await put(id)
+    await engine.processes.webhook(id, { address: 'new' })
+  }
+  const setAlias = (id: string) => engine.processes.setAlias(`a${id}`, conv_id)
+  const unknown = [
+    ['a process, none', named(open)],
+    ['a process, one that is closed', named(open, put)],
+    ['an alias, none', named(setAlias, undefined, '@a')],
+  ] as const
   const addresses: PreparedCheck[] = [
+    ...unknown.map(
+      ([says, { of, between }]): PreparedCheck => ({
+        says: `webhook: ${says}`,
+        between,
+        prepare(which) {
+          const [conv, hash] = [of(which), randomHex(40)]
+          return { run: () => done(engine.addresses.findWebhook(conv, hash)) }
+        },
+      }),
+    ),
+    ...(['process', 'node'] as const).map(
+      (what): PreparedCheck => ({
+        says: `callback: a ${what}, none`,
+        prepare(which) {
+          const conv = fresh(what === 'process' && which === 1 ? '4321' : conv_id)
+          const node = fresh(what === 'node' && which === 1 ? 'none' : 'wait')
+          const hash = randomHex(40)
+          return { run: () => done(engine.addresses.findCallback(conv, node, hash)) }
+        },
+      }),
+    ),
     {
       says: 'webhook: first wrong digit, last wrong digit',
       prepare(which) {
@@ -177,13 +225,15 @@ export async function newChecks(
       lines.push(`X-API-Login: ${user}`, `X-API-Timestamp: ${timestamp}`)
       lines.push(`X-API-Signature: ${signature}`)
     }
-    const bytes = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body])
+    return sent(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]), 401)
+  }
+  const sent = (bytes: Buffer, expected: number) => {
     connecting ??= connectRaw(port)
     return async (): Promise<void> => {
       const client = await (connecting as NonNullable<typeof connecting>)
       client.send(bytes)
       const { status } = await client.answer()
-      if (status !== 401) throw new Error(`answered ${status}`)
+      if (status !== expected) throw new Error(`answered ${status}`)
     }
   }
   const [{ body: short, ...right }] = signed as [(typeof signed)[0]]
@@ -203,8 +253,19 @@ export async function newChecks(
       },
     },
   ])
+  const webhooks = unknown.map(
+    ([says, { of, between }]): PreparedCheck => ({
+      ...{ says: `over a socket, webhook: ${says}`, share: 0.02, between },
+      prepare(which) {
+        const path = `/api/1/json/public/${of(which).replace('@', '%40')}/${randomHex(40)}`
+        const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
+        return { run: sent(Buffer.from(head), 404) }
+      },
+    }),
+  )
   const close = async (): Promise<void> => void (await connecting)?.socket.destroy()
-  return { checks: [...wrong_byte, ...users, ...addresses, ...operator, ...over_socket], close }
+  const checks = [...wrong_byte, ...users, ...addresses, ...operator, ...over_socket, ...webhooks]
+  return { checks, close }
 }
 
 /** The text as a new one. */

@@ -4,6 +4,10 @@
  *
  * `node child.js MEASUREMENTS SEED [FIRST LAST]`: the rows of `checks` from FIRST to before LAST.
  */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { servedEngine } from '../../src/engine/served-engine.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
@@ -20,7 +24,8 @@ const [n = 1_000, seed = 1, first = 0, last = Number.POSITIVE_INFINITY] = proces
   .slice(2)
   .map(Number)
 const fraction = fractionsOf(seed)
-const engine = servedEngine(await openEngine(':memory:'))
+const folder = mkdtempSync(join(tmpdir(), 'conveyor-timing-'))
+const engine = servedEngine(await openEngine(join(folder, 'tasks.lmdb')))
 const server = await serveHttp(engine, { port: 0 })
 const { checks, close } = await newChecks(engine, server.address.port, fraction)
 const wanted = checks.slice(first, last)
@@ -37,6 +42,7 @@ for (const check of wanted) {
 await close()
 await server.drain()
 await engine.close()
+rmSync(folder, { recursive: true })
 
 /** The nanoseconds of each run, by class. */
 async function measured(check: PreparedCheck, n: number): Promise<[number[], number[]]> {

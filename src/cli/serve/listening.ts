@@ -40,6 +40,13 @@ export async function printRole(given: Given, io: Io, status: NodeStatus): Promi
   await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
 }
 
+/** With `--demo`, whose reader watches a terminal and has no line `closed` of the log there. */
+export async function printClosed(given: Given, io: Io): Promise<void> {
+  if (!isOn(given, 'demo') || isOn(given, 'json')) return
+  // Who reads the lines may have ended by the same signal.
+  await print(io.stdout, `closed: ${dbOf(given)} has what was answered\n`).catch(() => {})
+}
+
 export async function printListening(
   given: Given,
   io: Io,

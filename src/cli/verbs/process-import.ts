@@ -10,7 +10,7 @@ import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print, unreadable } from '../io.ts'
 import { clean, printJson, printLines } from '../output.ts'
-import { db_flag, type Given, isOn, json_flag, list, text, type Verb } from '../verb.ts'
+import { db_flag, dbOf, type Given, isOn, json_flag, list, text, type Verb } from '../verb.ts'
 
 export const importVerb: Verb = {
   name: 'process import',
@@ -53,17 +53,22 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
     const dry_run = isOn(given, 'dry-run')
     const args = { files, moves, map, dry_run, ...(id === undefined ? {} : { id }) }
     const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
-      ...(dry_run ? {} : { creates: true }),
+      if_missing: dry_run ? 'in_memory' : 'create',
     })
     await printResult(result, io, json)
-    if (dry_run && !json) await print(io.stdout, 'a dry run: nothing is stored\n')
+    if (dry_run && !json) {
+      const db = dbOf(given)
+      const is_new = existsSync(db) ? '' : `, and there is no file ${db} yet`
+      await print(io.stdout, `a dry run: nothing is stored${is_new}\n`)
+    }
     return exits.done
   } catch (error) {
     const is_refusal =
       isFault(error) && (error.code === 'bad_definition' || error.code === 'tasks_in_node')
     if (is_refusal) {
       const refused = error.mistakes?.length ?? 1
-      await printSummary({ ...nothing, refused }, io, json)
+      const warned = new Set(error.warnings?.map(({ conv_id }) => conv_id)).size
+      await printSummary({ ...nothing, warned, refused }, io, json)
     }
     throw error
   }

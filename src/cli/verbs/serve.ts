@@ -11,7 +11,7 @@ import { type Exit, exits, isRangeError, unreachableError, usageError } from '..
 import type { Io } from '../io.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
 import { limitsOf, replayOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
-import { printListening } from '../serve/listening.ts'
+import { printClosed, printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
 import { tellRisks } from '../serve/risks.ts'
@@ -69,6 +69,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     }
     // The log has said why.
     await serveEngine(setup, stop)
+    if (stop.failure() === undefined) await printClosed(given, io)
     return stop.failure() === undefined ? exits.done : exits.unreachable
   } finally {
     await log.close()

@@ -44,7 +44,7 @@ export const userVerbs: readonly Verb[] = [
             ...(name === undefined ? {} : { name }),
             ...(sign === undefined ? {} : { sign }),
           }),
-        { creates: true },
+        { if_missing: 'create' },
       )
       return printSecret(io, isOn(given, 'json'), made)
     },

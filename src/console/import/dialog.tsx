@@ -15,7 +15,7 @@ import { call, isCallFault } from '../session.ts'
 import { readFile } from './file.ts'
 import { MistakeList } from './mistakes.tsx'
 import { type FileNode, nodesIn } from './nodes.ts'
-import { ImportResults } from './results.tsx'
+import { ImportResults, WarningList } from './results.tsx'
 
 type Input = Omit<ConsoleCalls['import']['in'], 'store'>
 
@@ -82,7 +82,7 @@ export function ImportDialog(props: ImportDialogProps) {
     }
   }
 
-  const mistakes = isCallFault(fault.value) ? (fault.value.mistakes ?? []) : []
+  const { mistakes = [], warnings = [] } = isCallFault(fault.value) ? fault.value : {}
   const only = checked.value?.result.processes.length === 1 && checked.value.result.processes[0]
   return (
     <Dialog title="Import a file" onClose={onClose} is_wide>
@@ -112,6 +112,7 @@ export function ImportDialog(props: ImportDialogProps) {
         ) : (
           <FaultText fault={fault.value} />
         )}
+        {warnings.length > 0 && <WarningList warnings={warnings} />}
         {checked.value && <ImportResults result={checked.value.result} />}
         {only && conv_id !== undefined && only.conv_id !== conv_id && (
           <p>

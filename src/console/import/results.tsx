@@ -1,5 +1,6 @@
 /** What an import would do, process by process, with what will hurt and what is still missing. */
 import type { ImportResult, PutResult, WaitsFor } from '../../engine/import-api.ts'
+import type { Mistake } from '../../server/console/messages.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
 
 const words: Readonly<Record<PutResult['state'], string>> = {
@@ -15,6 +16,25 @@ const missing: readonly (readonly [keyof WaitsFor, string])[] = [
   ['processes', 'processes that are not there'],
 ]
 
+function Warning({ text }: { readonly text: string }) {
+  return (
+    <li>
+      <StatusBadge status="soon" word="warning" /> <bdi>{text}</bdi>
+    </li>
+  )
+}
+
+/** Of a file that is refused. */
+export function WarningList({ warnings }: { readonly warnings: readonly Mistake[] }) {
+  return (
+    <ul>
+      {warnings.map(({ conv_id, text }, at) => (
+        <Warning key={at} text={conv_id === undefined ? text : `process ${conv_id}: ${text}`} />
+      ))}
+    </ul>
+  )
+}
+
 export function ImportResults({ result }: { readonly result: ImportResult }) {
   const { processes, aliases, variables, skipped } = result
   return (
@@ -25,9 +45,7 @@ export function ImportResults({ result }: { readonly result: ImportResult }) {
             Process <code>{conv_id}</code> {words[state]}, version {version}.
             <ul>
               {warnings.map((warning) => (
-                <li key={warning}>
-                  <StatusBadge status="soon" word="warning" /> <bdi>{warning}</bdi>
-                </li>
+                <Warning key={warning} text={warning} />
               ))}
               {missing.map(
                 ([kind, what]) =>

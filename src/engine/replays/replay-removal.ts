@@ -64,6 +64,8 @@ export interface ReplayRemovalOptions {
   readonly has_records: boolean
   /** Called when it may be due earlier. */
   wake(): void
+  /** All records of a kind from before this time are removed. */
+  onRemoved(kind: ReplayKind, end_s: number): void
   /** The periods that have records, by kind; those removed are taken out. */
   readonly periods: Readonly<Partial<Record<ReplayKind, number[]>>>
 }
@@ -125,6 +127,7 @@ export function newReplayRemoval(options: ReplayRemovalOptions): ReplayRemoval {
     if (keys.length === slice_keys) return
     const known = periods[kind] ?? []
     known.splice(0, known.length, ...known.filter((period_s) => period_s >= end_s))
+    options.onRemoved(kind, end_s)
     open.shift()
   }
 

@@ -7,12 +7,14 @@
  * of one second are neighbours, so the file grows at its end and loses its beginning. Any other
  * request is put under the period in which it came, and looked for in all periods there are.
  *
+ * A caller has records of its own: a user, a certificate that acts as none, or the embedder. How
+ * much each may keep is bounded (replay-room).
+ *
  * A show among other ops is shown anew. What a record says is answered without looking at the
  * rights of the caller again, who had this answer before.
  */
 
 import {
-  type Key,
   keysOfType,
   type ReplayKind,
   replayKey,
@@ -23,6 +25,7 @@ import {
 import { isOp } from '../../codec/op.ts'
 import { type DecodedReplay, decodeReplay, encodeReplay } from '../../codec/replay-record.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store, View } from '../../store/store.ts'
@@ -31,7 +34,9 @@ import { loadTask } from '../task-store.ts'
 import { viewTask } from '../task-view.ts'
 import type { Transaction } from '../transaction.ts'
 import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
+import { type KeptRecord, readReplayRoom } from './replay-room.ts'
 import { nameOf, type RequestName } from './request-name.ts'
+import { readSharedRecords } from './shared-records.ts'
 
 /** What a repeat is answered: the same, a refusal, or as if it were new. */
 export type ReplayMode = 'answer' | 'reject' | 'off'
@@ -54,6 +59,10 @@ export interface Replays {
   nameOf(ops: Ops, caller: Caller): RequestName | undefined
   /** Applies ops unless they were, under this name. */
   applyOnce(tx: Transaction, name: RequestName, ops: Ops, caller: Caller, apply: ApplyOps): Outcome
+  /** Counts the record of a request that is durable. */
+  onKept(record: KeptRecord): void
+  /** Bytes of the records in the file. */
+  bytes(): number
   /** A server takes timestamps up to so far from now; 0: any. */
   onWindow(window_s: number): void
   /** Removes the records that are not needed any more. */
@@ -63,6 +72,9 @@ export interface Replays {
 export interface ReplaysOptions {
   readonly mode: ReplayMode
   readonly window_s: number
+  /** Of the records of all callers; 0: no bound. */
+  readonly bytes_max: number
+  readonly tell: Tell
   readonly store: Store
   readonly clock: Clock
   /** Called when `work` may be due earlier. */
@@ -70,45 +82,78 @@ export interface ReplaysOptions {
 }
 
 const not_kept = 'request_key is not served: this server keeps no replays'
+const of_another = 'this request was applied before, when all certificates shared their keys'
+const too_many_kept = 'too much is kept to answer repeats of your requests (replay_bytes_max)'
+/** Room is made by time alone, in hours for keys. */
+const retry_full_s = 60
 
 export async function openReplays(options: ReplaysOptions): Promise<Replays> {
-  const { mode, store, clock, wake } = options
+  const { mode, bytes_max, store, clock, tell, wake } = options
   if (!replay_modes.includes(mode)) {
     throw new RangeError(`replay: ${String(mode)} is none of ${replay_modes.join(', ')}`)
   }
   let window_s = options.window_s
+  const room = await store.view((view) => readReplayRoom(view, bytes_max))
+  /** Those that were refused for their bytes, since records were last removed. */
+  const full_callers = new Set<string>()
   /** The beginnings of the periods that have records, the newest first. */
   const periods = await store.view(readPeriods)
-  const has_records = await store.view(hasRecords)
+  const any = { ...keysOfType('replay'), limit: 1 }
+  const has_records = await store.view((view) => view.scan(any).length > 0)
   const times = (): ReplayTimes => timesOf(window_s)
-  const removal = newReplayRemoval({ store, clock, times, periods, wake, has_records })
+  const removal = newReplayRemoval({
+    ...{ store, clock, times, periods, wake, has_records },
+    onRemoved(kind, end_s) {
+      room.removed(kind, end_s)
+      full_callers.clear()
+    },
+  })
+  const shared = await store.view((view) => readSharedRecords(view, clock.now_ms()))
 
-  function find(view: View, name: RequestName): Buffer | undefined {
-    const { user, id, time_s } = name
+  function find(view: View, name: RequestName, caller = name.caller): Buffer | undefined {
+    const { id, time_s } = name
     const [at_kind, in_kind] = kindsOf(name)
     if (time_s !== undefined && time_s < times_end_s) {
-      const found = view.get(replayKey(at_kind, time_s, user, id))
+      const found = view.get(replayKey(at_kind, time_s, caller, id))
       if (found !== undefined) return found
     }
     for (const period_s of periods[in_kind]) {
-      const found = view.get(replayKey(in_kind, period_s, user, id))
+      const found = view.get(replayKey(in_kind, period_s, caller, id))
       if (found !== undefined) return found
     }
     return undefined
   }
 
-  /** The key under which the record of a new request is put. */
-  function keyFor(name: RequestName, now_s: number): Key {
-    const { is_signed, user, id, time_s } = name
+  /** Where the record of a new request is put. */
+  function placeOf(name: RequestName, now_s: number): [kind: ReplayKind, time_s: number] {
+    const { is_signed, time_s } = name
     const [at_kind, in_kind] = kindsOf(name)
     const { near_s, period_s: period } = times()[is_signed ? 'signed' : 'keyed']
     if (time_s !== undefined && Math.abs(time_s - now_s) <= near_s) {
-      return replayKey(at_kind, time_s, user, id)
+      return [at_kind, time_s]
     }
     const period_s = now_s - (now_s % period)
     const known = periods[in_kind]
     if (!known.includes(period_s)) known.unshift(period_s)
-    return replayKey(in_kind, period_s, user, id)
+    return [in_kind, period_s]
+  }
+
+  /** Why a new request is not applied, if it is not. */
+  function refusal(tx: Transaction, name: RequestName, user?: string): Fault | undefined {
+    const { caller = '', digest } = name
+    if (tx.now_ms < shared.until_ms && caller !== '' && user === undefined) {
+      const record = find(tx.store, name, '')
+      const of = record && decodeReplay(record, true)
+      if (of !== undefined && of !== 'damaged' && of.digest === digest) {
+        return fault('repeated_request', of_another)
+      }
+    }
+    if (!room.isFullFor(caller)) return undefined
+    if (!full_callers.has(caller)) {
+      full_callers.add(caller)
+      tell('replays_full', { caller: name.caller, bytes: room.bytesOf(caller), of: room.bytes() })
+    }
+    return fault('rate_limited', too_many_kept, { retry_after_s: retry_full_s })
   }
 
   function repeated(
@@ -143,12 +188,23 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
         if (record !== 'damaged') return repeated(tx, record, name, ops, caller, apply)
         return fault('repeated_request', 'this request was applied before; its answer is damaged')
       }
+      const refused = refusal(tx, name, caller.user)
+      if (refused !== undefined) return refused
       const results = apply(tx, ops, caller)
-      const key = keyFor(name, Math.floor(tx.now_ms / 1_000))
+      const [kind, time_s] = placeOf(name, Math.floor(tx.now_ms / 1_000))
+      const key = replayKey(kind, time_s, name.caller, name.id)
+      const record = encodeReplay(ops, results, name.digest)
       removal.begin()
-      tx.store.put(key, encodeReplay(ops, results, name.digest))
+      tx.store.put(key, record)
+      const bytes = key.length + record.length
+      name.kept = { kind, time_s, caller: name.caller ?? '', bytes }
+      const counts = room.toSave()
+      if (counts !== undefined) tx.store.put(...counts)
+      if (!name.is_signed) shared.store(tx.store)
       return results
     },
+    onKept: room.add,
+    bytes: room.bytes,
     onWindow(server_s) {
       if (window_s !== 0) window_s = server_s === 0 ? 0 : Math.max(window_s, server_s)
     },
@@ -166,10 +222,6 @@ export interface Periods {
 
 function kindsOf({ is_signed }: RequestName): [ReplayKind, keyof Periods] {
   return is_signed ? ['signed_at', 'signed_in'] : ['keyed_at', 'keyed_in']
-}
-
-function hasRecords(view: View): boolean {
-  return view.scan({ ...keysOfType('replay'), limit: 1 }).length > 0
 }
 
 function readPeriods(view: View): Periods {

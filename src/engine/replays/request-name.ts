@@ -1,6 +1,6 @@
 /**
  * What names a request, so that its repeat is recognised: the user, timestamp and signature of a
- * signed one, or the `request_key` of any other (wire 1.6).
+ * signed one, or the caller and the `request_key` of any other (wire 1.6).
  *
  * A signed request with a create without a ref has no name: its caller may mean each one. A key is
  * given on purpose, so it names any request. One that changes nothing needs no name.
@@ -10,16 +10,20 @@ import { isOp } from '../../codec/op.ts'
 import { digestOfOps } from '../../codec/replay-record.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { KeptRecord } from './replay-room.ts'
 
 export interface RequestName {
   readonly is_signed: boolean
-  readonly user: string | undefined
+  /** The user, or the `payer`; undefined for an embedder that names neither. */
+  readonly caller: string | undefined
   /** When the request was made, as it says itself; undefined where it does not. */
   readonly time_s: number | undefined
   /** Bytes, one character each. */
   readonly id: string
   /** Of the ops, where the id says nothing of them. */
   readonly digest: string | undefined
+  /** The record that was put for it, once it was applied. */
+  kept?: KeptRecord
 }
 
 export const request_key_chars_max = 255
@@ -31,16 +35,21 @@ const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9
 /** Throws `format_error` for a key that is none. */
 export function nameOf(
   ops: readonly (Op | OpResult)[],
-  { user, signed, request_key }: Caller,
+  { user, payer, signed, request_key }: Caller,
 ): RequestName | undefined {
   if (request_key !== undefined) {
     checkKey(request_key)
     if (!ops.some(isChange)) return undefined
-    return { is_signed: false, user, ...partsOfKey(request_key), digest: digestOfOps(ops) }
+    return {
+      is_signed: false,
+      caller: user ?? payer,
+      ...partsOfKey(request_key),
+      digest: digestOfOps(ops),
+    }
   }
   if (signed === undefined || !ops.some(isChange) || ops.some(isNewEachTime)) return undefined
   const id = bytesOfHex(signed.signature.slice(0, signature_digits))
-  return { is_signed: true, user, time_s: signed.timestamp_s, id, digest: undefined }
+  return { is_signed: true, caller: user, time_s: signed.timestamp_s, id, digest: undefined }
 }
 
 function isChange(op: Op | OpResult): boolean {

@@ -45,13 +45,15 @@ export function kindOf({ type, lang }: JsonObject): LogicKind | undefined {
   return kind === apiCode && !isAbsent(lang) && lang !== 'js' ? undefined : kind
 }
 
+const by_handler = '(a handler in a program that embeds the engine can run it)'
+
 /** Why there is no kind of a raw logic, and whether a handler of the embedder may run it. */
 export function whyNotRun({ type, lang }: JsonObject): { text: string; may_be_handled: boolean } {
   if (type === apiCode.type) {
-    const text = `api_code: lang ${quoted(lang)} is not run here, only "js" is`
+    const text = `api_code: lang ${quoted(lang)} is not run here, only "js" is ${by_handler}`
     return { text, may_be_handled: true }
   }
   const may_be_handled = handler_types.some((one) => one === type)
-  const what = may_be_handled ? 'is not run here' : 'is no logic of this release'
+  const what = may_be_handled ? `is not run here ${by_handler}` : 'is no logic of this release'
   return { text: `type ${quoted(type)} ${what}`, may_be_handled }
 }

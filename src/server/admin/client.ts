@@ -27,8 +27,8 @@ export function adminClient(options: Endpoint & { readonly socket: string }): Ad
       const response = readResponse(await post(agent, socket, body))
       checkEndpoint(mine, response)
       if ('fault' in response) {
-        const { code, message, mistakes } = response.fault
-        throw fault(code, message, mistakes === undefined ? {} : { mistakes })
+        const { code, message, ...more } = response.fault
+        throw fault(code, message, more)
       }
       return response.value as never
     },

@@ -3,7 +3,7 @@
  * their file and version, and a call between ends that differ is refused, so that each end may
  * trust the shapes of the other.
  */
-import { type Fault, fault, isFault } from '../../core/faults.ts'
+import { type Fault, fault, isFault, type Mistake } from '../../core/faults.ts'
 
 export interface Endpoint {
   readonly file_id: string
@@ -19,6 +19,7 @@ export interface FaultView {
   readonly code: Fault['code']
   readonly message: string
   readonly mistakes?: readonly string[]
+  readonly warnings?: readonly Mistake[]
 }
 
 export type AdminResponse = Endpoint & ({ readonly value: unknown } | { readonly fault: FaultView })
@@ -36,8 +37,12 @@ export function faultView(error: unknown): FaultView {
       message: error instanceof Error ? error.message : String(error),
     }
   }
-  const { code, message, mistakes } = error
-  return { code, message, ...(mistakes === undefined ? {} : { mistakes }) }
+  const { code, message, mistakes, warnings } = error
+  return {
+    ...{ code, message },
+    ...(mistakes === undefined ? {} : { mistakes }),
+    ...(warnings === undefined ? {} : { warnings }),
+  }
 }
 
 /** Throws `file_held` with a sentence that says what differs and what to do. */

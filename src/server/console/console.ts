@@ -183,9 +183,12 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (response.headersSent) return void response.destroy()
     const is_read = request.complete && !source.isDraining()
     if (!is_read) request.resume()
-    const { places } = thrown as Partial<Fault>
-    const mistakes = places?.slice(0, mistakes_max)
-    const told = mistakes === undefined ? value : { ...value, mistakes }
+    const { places, warnings } = thrown as Partial<Fault>
+    const told = {
+      ...value,
+      ...(places && { mistakes: places.slice(0, mistakes_max) }),
+      ...(warnings && { warnings: warnings.slice(0, mistakes_max) }),
+    }
     reply(response, status, told, is_read ? headers : { ...headers, Connection: 'close' })
   }
 

@@ -191,4 +191,5 @@ export interface Refusal {
   readonly error: string
   readonly description: string
   readonly mistakes?: readonly Mistake[]
+  readonly warnings?: readonly Mistake[]
 }

@@ -5,6 +5,7 @@
  * The bindings and the expiry of a certificate are checked again for each message, because a call
  * may be open for long.
  */
+import { hash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
@@ -38,18 +39,34 @@ export function authenticate(
 /** The client side of a connection. */
 export interface Peer extends Pick<CertificateNames, 'names' | 'ends_ms'> {
   readonly socket: Socket
+  /** The caller that it is where its certificate acts as no user. */
+  readonly own_caller: Caller
   readonly answers: AnswerAccount
   readonly intake: ConnectionIntake
 }
 
 /** Room for the answer to these ops: a user's, or that of the certificate. Throws `overloaded`. */
 export function reserveAnswer(
-  { answers, names }: Peer,
-  { user = names.at(-1) ?? '' }: Caller,
+  { answers }: Peer,
+  { user, payer = '' }: Caller,
   ops: readonly { readonly type?: OpType }[],
 ): AnswerReservation {
-  return answers.reserve(ops, user)
+  return answers.reserve(ops, user ?? payer)
 }
+
+/**
+ * A certificate that acts as no user is a caller of its own, by its names: they stay the same when
+ * it is renewed. One without a name is known by its fingerprint.
+ */
+function ownCaller(names: readonly string[]): Caller {
+  if (names.length === 0) return {}
+  const known_by = names.length === 1 ? names : names.slice(0, -1).sort()
+  const digest = hash('sha256', JSON.stringify(known_by), 'base64url')
+  return { payer: `certificate ${digest.slice(0, digest_chars)}` }
+}
+
+/** Of 6 bits each: no two certificates have the same by chance. */
+const digest_chars = 22
 
 /** The names of a caller on a server without TLS. */
 export const anonymous = { names: [], ends_ms: Number.POSITIVE_INFINITY }
@@ -71,7 +88,10 @@ export function newAuthenticator(
     connected(socket, { names, ends_ms }) {
       const address = addressOf(socket)
       const answers = engine.answerAccount()
-      const peer = { names, ends_ms, socket, answers, intake: intake.connected(socket) }
+      const peer = {
+        ...{ names, ends_ms, socket, answers, own_caller: ownCaller(names) },
+        intake: intake.connected(socket),
+      }
       peers.set(address, peer)
       socket.once('close', () => {
         if (peers.get(address) === peer) peers.delete(address)
@@ -82,7 +102,7 @@ export function newAuthenticator(
       if (peer === undefined) throw fault('access_denied', 'no certificate')
       return peer
     },
-    requireCaller({ names, ends_ms }) {
+    requireCaller({ names, ends_ms, own_caller }) {
       if (systemClock.now_ms() >= ends_ms) {
         throw fault('bad_signature', 'the certificate has expired')
       }
@@ -94,7 +114,7 @@ export function newAuthenticator(
           `this certificate is not allowed to call, by its names ${text}`,
         )
       }
-      return caller
+      return caller.user === undefined ? own_caller : caller
     },
   }
 }

@@ -112,7 +112,8 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
   }
 }
 
-function hostsOf({ rawHeaders }: IncomingMessage): number {
+/** How many headers name a host; node keeps the first. */
+export function hostsOf({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string

@@ -5,16 +5,17 @@
  * the name). The second does not matter where requests need a token or a certificate, which such a
  * page does not have. The operator's page has a check of its own for the first.
  */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isLoopback } from '../../core/host.ts'
+import { hostsOf } from '../http/check-head.ts'
 import { httpFault } from '../http/fault-response.ts'
 
 const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
 
-/** Throws the refusal of a Host that is no loopback address. */
-export function checkHost({ host = '' }: IncomingHttpHeaders): void {
-  const [, six, name = ''] = host_header.exec(host) ?? []
-  if (isLoopback(six ?? name)) return
+/** Throws the refusal of a Host that is no loopback address, of none and of more than one. */
+export function checkHost(request: IncomingMessage): void {
+  const [, six, name = ''] = host_header.exec(request.headers.host ?? '') ?? []
+  if (isLoopback(six ?? name) && hostsOf(request) === 1) return
   throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
 }
 

@@ -290,7 +290,7 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    if (context.access.is_open) checkHost(request.headers)
+    if (context.access.is_open) checkHost(request)
     if (context.page.handle(request, response)) return
     checkSource(request.headers)
     // Nothing is resolved: a proxy may let some paths through by how they begin.

@@ -1,0 +1,153 @@
+/**
+ * Whose the records of replays are, also those of an earlier program, and how much of them a caller
+ * may keep: as much as is free of the bound, counted over restarts, until they expire.
+ */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { metaKey } from '../src/codec/keys.ts'
+import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { engineOn } from './support/model-setup.ts'
+import { counting_process, createOf, modifyOf } from './support/replay-bed.ts'
+import { turns } from './support/store-trees.ts'
+
+const a = { payer: 'certificate a' }
+const b = { payer: 'certificate b' }
+const user = { user: '13000' }
+const bound = (replay_bytes_max: number): EngineOptions => ({ limits: { replay_bytes_max } })
+
+/** An engine that is closed and opened on a tree that stays. */
+async function openBed(options: EngineOptions = {}) {
+  const tree = memoryTree()
+  const clock = fakeClock()
+  const told: object[] = []
+  const logger = { debug() {}, info() {}, error() {}, warn: (line: object) => void told.push(line) }
+  const open = (): Promise<Engine> => engineOn(tree, { clock, logger, ...options })
+  let engine = await open()
+  await engine.putProcess(counting_process)
+  await engine.users.add({ id: user.user })
+  await engine.processes.share('1234', user.user)
+  return {
+    ...{ tree, clock, told },
+    async reopen(): Promise<void> {
+      await engine.close()
+      engine = await open()
+    },
+    /** The task that was made, or the code that refuses. */
+    send: (caller: object, key: string, op: object = createOf(undefined)): Promise<string> =>
+      engine.apply([op], { ...caller, request_key: key }).then(
+        ([result]) => (result?.proc === 'ok' ? (result.obj_id as string) : String(result?.proc)),
+        ({ code }) => code,
+      ),
+    bytes: () => engine.statistics().replay_bytes,
+    async pass(hours: number): Promise<void> {
+      for (let n = 0; n < hours * 90; n++) {
+        clock.advance(40_000)
+        await turns(20)
+      }
+    },
+    close: () => engine.close(),
+  }
+}
+
+type Bed = Awaited<ReturnType<typeof openBed>>
+
+async function fill({ send }: Bed, caller: object, name: string): Promise<number> {
+  for (let n = 0; n < 10_000; n++) {
+    if ((await send(caller, `${name} ${n}`)) === 'rate_limited') return n
+  }
+  return assert.fail('it is never full')
+}
+
+describe('a record of an earlier program, which knew certificates not apart', () => {
+  /** [what, who repeats, whether with the same op, what it comes to] */
+  const rows: readonly (readonly [string, object, boolean, RegExp])[] = [
+    ['of the embedder is answered', {}, true, /^first$/],
+    ['answers no certificate', a, true, /^repeated_request$/],
+    ['answers no other op', a, false, /^[0-9a-f]{24}$/],
+    ['is not of a user', user, true, /^[0-9a-f]{24}$/],
+  ]
+  for (const [says, caller, is_same, expected] of rows) {
+    test(says, async () => {
+      const bed = await openBed()
+      const first = await bed.send({}, 'k')
+      await bed.tree.commit(changesOf([[metaKey('replays_shared'), null]]))
+      await bed.reopen()
+      const op = createOf(undefined, is_same ? {} : { data: { amount: 2 } })
+      const got = await bed.send(caller, 'k', op)
+      assert.match(got === first ? 'first' : got, expected)
+      await bed.close()
+    })
+  }
+
+  test('is known by its age: what the present program has put refuses no other', async () => {
+    for (const hours of [0, 73]) {
+      const bed = await openBed()
+      await bed.send({}, 'k')
+      if (hours > 0) {
+        await bed.tree.commit(changesOf([[metaKey('replays_shared'), null]]))
+        await bed.reopen()
+        await bed.send({}, 'later')
+        bed.clock.advance(hours * 3_600_000)
+        await bed.send({}, 'k')
+      }
+      await bed.reopen()
+      const ids = [await bed.send(a, 'k'), await bed.send(b, 'k')]
+      assert.match(ids.join(), /^[0-9a-f]{24},[0-9a-f]{24}$/)
+      assert.notEqual(ids[0], ids[1])
+      assert.deepEqual([await bed.send(a, 'k'), await bed.send(b, 'k')], ids)
+      await bed.close()
+    }
+  })
+})
+
+describe('replay_bytes_max', () => {
+  test('leaves each caller as much as is free, and repeats are answered', async () => {
+    const bed = await openBed(bound(30_000))
+    const first = await bed.send(a, 'first')
+    const counts = [await fill(bed, a, 'a'), await fill(bed, b, 'b')]
+    assert.ok(counts[0] && counts[1] && counts[0] > 1.5 * counts[1], String(counts))
+    assert.ok(bed.bytes() > 20_000 && bed.bytes() < 30_000, String(bed.bytes()))
+    assert.deepEqual(
+      [await bed.send(a, 'first'), await bed.send(a, 'a 0', modifyOf('none'))],
+      [first, 'request_key_reused'],
+    )
+    assert.match(await bed.send(user, 'k'), /^[0-9a-f]{24}$/)
+    // What keeps nothing is applied.
+    assert.equal(await bed.send(a, 'show', { ...modifyOf('none'), type: 'show' }), 'not_found_task')
+    const lines = bed.told.filter((line) => 'event' in line && line.event === 'replays_full')
+    assert.deepEqual(
+      lines.map((line) => 'caller' in line && line.caller),
+      [a.payer, b.payer],
+    )
+    await bed.close()
+  })
+
+  test('counts over a restart, and what has expired no more', async () => {
+    const bed = await openBed(bound(30_000))
+    await fill(bed, a, 'a')
+    const bytes = bed.bytes()
+    await bed.reopen()
+    assert.ok(bytes - bed.bytes() <= 200, `${bytes} and ${bed.bytes()}`)
+    await bed.send(a, 'more')
+    await bed.send(a, 'more still')
+    assert.equal(await bed.send(a, 'one more'), 'rate_limited')
+    await bed.pass(53)
+    assert.equal(bed.bytes(), 0)
+    assert.match(await bed.send(a, 'one more'), /^[0-9a-f]{24}$/)
+    await bed.close()
+  })
+
+  test('of 0 is no bound, and what was not applied is not counted', async () => {
+    const bed = await openBed(bound(0))
+    for (let n = 0; n < 10; n++) await bed.send(a, `${n}`)
+    const bytes = bed.bytes()
+    assert.ok(bytes > 0)
+    await bed.send(a, '0')
+    await bed.send(a, '0', modifyOf('none'))
+    assert.equal(bed.bytes(), bytes)
+    await bed.close()
+  })
+})
