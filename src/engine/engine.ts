@@ -17,6 +17,7 @@
  */
 
 import { type Key, metaKey } from '../codec/keys.ts'
+import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
 import type { EventName } from '../core/event-table.ts'
@@ -99,7 +100,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
-    variables: newVariables(limits.nesting_max, options.variables),
+    variables: newVariables(plainBounds(limits), options.variables),
     handlerName: handlers.nameFor,
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     areEndsWatched: () => end_listeners.size > 0,
