@@ -70,7 +70,7 @@ test('the dashboard has a row for each part, and every panel a query', () => {
 
 test('each alert says what it means, what to do and where to read on', () => {
   const each = alerts.split('- alert: ').slice(1)
-  assert.equal(each.length, 25)
+  assert.equal(each.length, 26)
   for (const alert of each) {
     for (const member of ['summary', 'do']) assert.match(alert, new RegExp(` ${member}: '.+'`))
     const [, path = '', section = ''] = / readme: '([^,:]+)[,:] (.+)'/.exec(alert) ?? []
@@ -123,6 +123,7 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
     'ProcessPaused',
     { 'conveyor_ops_total{type="create",code="conveyor_is_not_active"}': '0+1x60' },
   ],
+  ['ProcessFull', { 'conveyor_events_total{event="process_full"}': '0x50 1x10' }],
   ['NoOwner', { 'conveyor_node_lease{job="conveyor"}': '0x60' }],
   ['DatabaseAway', { conveyor_database_away_seconds: '0+30x60' }],
   ['StandbyBehind', { conveyor_node_lag_seconds: '61x60' }],

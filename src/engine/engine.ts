@@ -39,6 +39,7 @@ import { newDiagnosis } from './diagnosis.ts'
 import { newStatisticsReader } from './engine-statistics.ts'
 import { newFlow } from './flow/flow.ts'
 import { newFlowCounters } from './flow/flow-counters.ts'
+import { newFullTeller } from './full-processes.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -184,8 +185,20 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ submission, results, has_timers },
   })
 
+  const tellFull = newFullTeller(tell, clock, limits.process_tasks_max)
+
   function publish(effects: CommitEffects): void {
-    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs, flow } = effects
+    const {
+      timers: set_timers,
+      has_ended,
+      job_ms,
+      entry,
+      ends,
+      failures,
+      full,
+      runs,
+      flow,
+    } = effects
     counters.countTasks(effects)
     if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
@@ -194,6 +207,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
     for (const one of failures ?? []) tell('task_failed', { ...one, ...jobs.failureOf(one) })
+    if (full !== undefined) tellFull(full)
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }
