@@ -6,6 +6,7 @@
  * Texts may contain templates, `{{name}}`. A value that is no text is written as one, with its
  * type.
  */
+import { export_file_bytes_max } from './process/definition-limits.ts'
 import type { JobRetry } from './process/logic.ts'
 import type { HandlerType } from './process/logics/table.ts'
 import type { Callback, DataSchema } from './process/process-types.ts'
@@ -322,5 +323,18 @@ function typeOf(value: unknown): ValueType {
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
-  return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? '')
+  if (typeof value === 'bigint') return String(value)
+  let left = value_chars_max
+  return (
+    JSON.stringify(value, (_key, member: unknown) => {
+      left -= typeof member === 'string' ? member.length : value_chars
+      if (left < 0) throw new RangeError('a value of a step is larger than a file of an export')
+      return member
+    }) ?? ''
+  )
 }
+
+/** A small value that holds another one many times may stand for more than a machine holds. */
+const value_chars_max = export_file_bytes_max
+/** What a value counts beside its characters. */
+const value_chars = 128

@@ -124,6 +124,7 @@ const firing: readonly (readonly [string, Readonly<Record<string, string>>])[] =
     'ProcessPaused',
     { 'conveyor_ops_total{type="create",code="conveyor_is_not_active"}': '0+1x60' },
   ],
+  ['ProcessFull', { 'conveyor_events_total{event="process_full"}': '0x50 1x10' }],
   ['NoOwner', { 'conveyor_node_lease{job="conveyor"}': '0x60' }],
   ['DatabaseAway', { conveyor_database_away_seconds: '0+30x60' }],
   ['StandbyBehind', { conveyor_node_lag_seconds: '61x60' }],

@@ -210,6 +210,22 @@ const incidents: readonly Incident[] = [
     },
   },
   {
+    incident: 'a process makes tasks without end',
+    line: 'process_full',
+    metric: 'conveyor_events_total{event="process_full"}',
+    ready: '200',
+    options: { limits: { process_tasks_max: 100 } },
+    async play({ engine, create }) {
+      await engine.putProcess(work(3, [{ type: 'api_copy', mode: 'create', conv_id: 3, data: {} }]))
+      await engine.create({ conv_id: 3, data: {} })
+      for (;;) {
+        const { proc } = await engine.create({ conv_id: 3, data: {} })
+        if (proc === 'too_many_tasks') break
+      }
+      assert.equal(await create(), 'ok')
+    },
+  },
+  {
     incident: 'the disk is slow',
     line: 'slow_commit',
     metric: 'conveyor_events_total{event="slow_commit"}',

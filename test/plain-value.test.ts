@@ -32,6 +32,39 @@ const wide_cycle: Record<string, unknown> = { at: new Date(0) }
 wide_cycle.one = wide_cycle
 wide_cycle.two = wide_cycle
 
+/** What is reached on a million ways, of which a walk must follow a few. */
+let read_members = 0
+const counted = (member: object): object => ({
+  get a() {
+    read_members++
+    return member
+  },
+  b: member,
+})
+const shared = (innermost: object, holder: (inner: object) => object): object =>
+  Array.from({ length: 20 }).reduce<object>(holder, innermost)
+const over = /^data holds more than 1000 keys and values$/
+const long = 'x'.repeat(900)
+const manyTimes: [object, RegExp][] = [
+  [shared({}, counted), over],
+  [shared({}, (inner) => ({ list: [inner, inner] })), over],
+  [shared({ at: new Date(0) }, counted), over],
+  [shared({ toJSON: () => ({}) }, counted), over],
+  [{ list: Array(900).fill(Array(900).fill(1)) }, over],
+  [
+    { list: Array(900).fill(Object.fromEntries(Array.from(long, (_, at) => [at, undefined]))) },
+    over,
+  ],
+  [{ list: Array(900).fill(long) }, /^data holds more than 20000 characters$/],
+  [{ list: Array(900).fill({ [long]: 1 }) }, /^data holds more than 20000 characters$/],
+  [
+    { list: Array(900).fill(rawJson(`{"a":"${long}"}`)) },
+    /^data holds more than 20000 characters$/,
+  ],
+  [{ list: Array(900).fill(10n ** 100n) }, /^data holds more than 20000 characters$/],
+]
+const bounds = { nesting_max: 4, values_max: 1_000, chars_max: 20_000 }
+
 /** [value, its text or the sentence that refuses it] */
 const rows: [object, string | RegExp][] = [
   [{}, '{}'],
@@ -93,10 +126,18 @@ const rows: [object, string | RegExp][] = [
 
 for (const [value, expected] of rows) {
   test(String(expected), () => {
-    const made = docOfPlain(value, 4)
+    const made = docOfPlain(value, bounds)
     if (typeof expected === 'string') {
       assert.ok(typeof made !== 'string', String(made))
       assert.equal(made.text, expected)
     } else assert.match(String(made), expected)
+  })
+}
+
+for (const [at, [value, expected]] of manyTimes.entries()) {
+  test(`a value in many places, row ${at}: ${expected.source}`, () => {
+    read_members = 0
+    assert.match(String(docOfPlain(value, { ...bounds, nesting_max: 64 })), expected)
+    assert.ok(read_members <= 3 * bounds.values_max, `${read_members} members were read`)
   })
 }

@@ -7,6 +7,8 @@ import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { plainBounds } from '../src/codec/plain-value.ts'
+import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { newVariables } from '../src/engine/variables.ts'
@@ -77,7 +79,7 @@ const masks: [text: string, masked: string][] = [
 
 for (const [text, masked] of masks) {
   test(`masks ${text.slice(0, 40)}`, () => {
-    assert.equal(newVariables(64, variables).masked(text), masked)
+    assert.equal(newVariables(plainBounds(limitsWith()), variables).masked(text), masked)
   })
 }
 

@@ -7,6 +7,7 @@
  */
 import { isDoc } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
+import { limitTable } from '../core/limits.ts'
 import type { ClientOp } from './api.ts'
 
 export interface SentOp {
@@ -42,13 +43,17 @@ export function dataTextOf(data: unknown): string {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
     throw new TypeError('data is no object')
   }
-  const doc = docOfPlain(data, nesting_max)
+  const doc = docOfPlain(data, bounds)
   if (typeof doc === 'string') throw new TypeError(doc)
   return doc.text
 }
 
-/** Far above any server's limit; stops at values that contain themselves. */
-const nesting_max = 1_000
+/** Far above any server's limits; ends at values that contain themselves, and one another. */
+const bounds = {
+  nesting_max: limitTable.nesting_max.max,
+  values_max: 5 * limitTable.body_values_max.value,
+  chars_max: 4 * limitTable.body_bytes_max.value,
+}
 
 function givenText(key: string, value: unknown): string | undefined {
   return value === undefined ? undefined : textOf(key, value)

@@ -35,7 +35,7 @@ export { isNumberToken, numberToken, setMember } from './json-exact.ts'
 export type { JsonBounds } from './json-scanner.ts'
 
 /** Levels of nesting around `data` in a request: the body, `ops` and the op (wire 1.1). */
-const levels_around_data = 3
+export const levels_around_data = 3
 
 const default_bounds: JsonBounds = {
   nesting_max: limitTable.nesting_max.value,

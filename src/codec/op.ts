@@ -18,8 +18,8 @@ import type {
   Ref,
   ShowOp,
 } from '../core/model.ts'
-import { empty_doc, isDoc, isNumberToken, numberText } from './json.ts'
-import { docOfPlain } from './plain-value.ts'
+import { empty_doc, isDoc, isNumberToken, levels_around_data, numberText } from './json.ts'
+import { docOfPlain, plainBounds } from './plain-value.ts'
 
 /** A member that is malformed, and the description of the result. */
 export interface MalformedMember {
@@ -174,7 +174,7 @@ function readData(value: unknown, limits: Limits): Doc | MalformedMember {
   if (typeof value !== 'object' || Array.isArray(value) || isNumberToken(value)) {
     return invalid('data', value)
   }
-  const doc = docOfPlain(value, limits.nesting_max - 3)
+  const doc = docOfPlain(value, plainBounds(limits, levels_around_data))
   return typeof doc === 'string' ? { key: 'data', description: `Value is not valid. ${doc}` } : doc
 }
 

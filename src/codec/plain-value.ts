@@ -6,7 +6,11 @@
  * invalid Date is null. Anything else is refused by its path, so no other value changes unnoticed:
  * functions, symbols, NaN and the infinities, undefined in an array, lone surrogates, cycles, and
  * objects of a class without toJSON (Map, Set, RegExp, Error).
+ *
+ * A value that is in two places is two values, as in its JSON, so a small object may stand for more
+ * than a machine holds. Each walk counts what it meets and ends at the bounds.
  */
+import type { Limits } from '../core/limits.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import {
   docOfText,
@@ -18,14 +22,40 @@ import {
   setMember,
 } from './json.ts'
 
+export interface PlainBounds {
+  readonly nesting_max: number
+  /** Values, and keys of objects. */
+  readonly values_max: number
+  /** UTF-16 units of its texts and keys. */
+  readonly chars_max: number
+}
+
+/** The size of a refused value is told up to here. Control characters print as six. */
+const told_chars_max = 2 * 1024 * 1024
+
+/** The bounds of a value that comes without a body. They refuse nothing that fits into a task. */
+export function plainBounds(limits: Limits, levels_around = 0): PlainBounds {
+  const { nesting_max, body_values_max, task_bytes_max } = limits
+  return {
+    nesting_max: nesting_max - levels_around,
+    values_max: Math.max(body_values_max, task_bytes_max / value_bytes),
+    chars_max: Math.max(told_chars_max, task_bytes_max),
+  }
+}
+
+/** Of each value and each key, with the comma, bracket or quotes beside it. */
+const value_bytes = 2
+
 /** The Doc, or a sentence that names the value that is not plain JSON. */
-export function docOfPlain(given: object, nesting_max: number): Doc | string {
+export function docOfPlain(given: object, bounds: PlainBounds): Doc | string {
+  const { nesting_max } = bounds
   let value: unknown = given
-  let check = newCheck(false)
+  let check = newCheck(bounds, false)
   let is_plain = isPlain(value, check, nesting_max)
   if (check.has_to_json) {
-    value = replaced(given, '', nesting_max, { is_too_deep: false })
-    check = newCheck(true)
+    const found = { is_too_deep: false, values_left: bounds.values_max }
+    value = replaced(given, '', nesting_max, found)
+    check = newCheck(bounds, true)
     is_plain = isPlain(value, check, nesting_max)
     if (is_plain && Array.isArray(value) !== Array.isArray(given)) {
       is_plain = refuse(check, 'is an array')
@@ -33,6 +63,8 @@ export function docOfPlain(given: object, nesting_max: number): Doc | string {
       is_plain = refuse(check, 'is no object')
     }
   }
+  if (check.values_left < 0) return `data holds more than ${bounds.values_max} keys and values`
+  if (check.chars_left < 0) return `data holds more than ${bounds.chars_max} characters`
   if (!is_plain) return `data${check.path} ${check.mistake}`
   return check.prints_itself
     ? docOfText(JSON.stringify(value))
@@ -49,24 +81,32 @@ interface Check {
   /** The first method toJSON ends the check. What the methods return is checked in a second one. */
   has_to_json: boolean
   readonly is_replaced: boolean
+  /** Below 0 the value is over its bounds, which ends the check as a mistake does. */
+  values_left: number
+  chars_left: number
 }
 
-function newCheck(is_replaced: boolean): Check {
-  return { path: '', mistake: '', prints_itself: true, has_to_json: false, is_replaced }
+function newCheck({ values_max, chars_max }: PlainBounds, is_replaced: boolean): Check {
+  const left = { values_left: values_max, chars_left: chars_max }
+  return { path: '', mistake: '', prints_itself: true, has_to_json: false, is_replaced, ...left }
 }
 
 function isPlain(value: unknown, check: Check, levels_left: number): boolean {
+  if (--check.values_left < 0) return false
   switch (typeof value) {
     case 'boolean':
       return true
     case 'string':
+      check.chars_left -= value.length
+      if (check.chars_left < 0) return false
       return value.isWellFormed() || refuse(check, 'has a lone surrogate')
     case 'number':
       if (Object.is(value, -0)) check.prints_itself = false
       return Number.isFinite(value) || refuse(check, `is ${value}, which JSON cannot hold`)
     case 'bigint':
       check.prints_itself = false
-      return true
+      check.chars_left -= value.toString(16).length * digit_chars
+      return check.chars_left >= 0
     case 'object':
       return value === null || isPlainObject(value, check, levels_left)
     default:
@@ -78,7 +118,8 @@ function isPlain(value: unknown, check: Check, levels_left: number): boolean {
 function isPlainObject(value: object, check: Check, levels_left: number): boolean {
   if (isNumberToken(value)) {
     check.prints_itself = false
-    return true
+    check.chars_left -= value.token.length
+    return check.chars_left >= 0
   }
   if (isDoc(value)) {
     check.prints_itself = false
@@ -97,6 +138,8 @@ function isPlainObject(value: object, check: Check, levels_left: number): boolea
   }
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key]
+    check.chars_left -= key.length
+    if (--check.values_left < 0 || check.chars_left < 0) return false
     if (member === undefined) continue
     if (!key.isWellFormed()) return refuse(check, 'has a key with a lone surrogate')
     if (isPlain(member, check, levels_left - 1)) continue
@@ -121,32 +164,36 @@ function hasToJson(value: object): value is { toJSON(key: string): unknown } {
   return typeof (value as { toJSON?: unknown }).toJSON === 'function'
 }
 
+/** What a digit of a bigint counts: to print one takes time that grows faster than its length. */
+const digit_chars = 128
+
 /** Stands in a copy for what a toJSON that throws would return. */
 const to_json_threw = Symbol('toJSON threw')
 
 /**
  * A copy in which each object with a toJSON is what that returned; it is called once, with the key.
- * From the first value on that is nested too deep all stay as they are: the check refuses that one.
+ * From the first value on that is over the bounds all stay as they are: the check refuses that one.
  */
 function replaced(
   given: unknown,
   key: string,
   levels_left: number,
-  found: { is_too_deep: boolean },
+  found: { is_too_deep: boolean; values_left: number },
 ): unknown {
+  if (found.is_too_deep || --found.values_left < 0) return given
   if (typeof given !== 'object' || given === null || isNumberToken(given) || isDoc(given)) {
     return given
   }
-  if (found.is_too_deep) return given
   const value = hasToJson(given) ? jsonOf(given, key) : given
   if (typeof value !== 'object' || value === null) return value
   if (levels_left === 0) found.is_too_deep = true
   else if (Array.isArray(value)) {
     return value.map((member, at) => replaced(member, String(at), levels_left - 1, found))
   } else if (isOfNoClass(value)) {
-    const copy: Record<string, unknown> = Object.create(null)
+    const copy = {}
     for (const [name, member] of Object.entries(value)) {
-      copy[name] = replaced(member, name, levels_left - 1, found)
+      found.values_left--
+      setMember(copy, name, replaced(member, name, levels_left - 1, found) as JsonValue)
     }
     return copy
   }

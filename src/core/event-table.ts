@@ -91,6 +91,10 @@ export const eventTable = {
     text: 'the process is paused at the close, so a job will be done again',
   },
   process_paused: { level: 'warn', text: 'a process was paused: it refuses ops' },
+  process_full: {
+    level: 'error',
+    text: 'a process has process_tasks_max live tasks, so it takes no more',
+  },
   process_resumed: { level: 'info', text: 'a paused process goes on' },
   schedule_refused: { level: 'warn', text: 'a due time has no task' },
   schedule_left_out: { level: 'warn', text: 'missed due times are left out' },

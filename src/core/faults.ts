@@ -95,6 +95,10 @@ export const opFaults = {
     when: 'the tasks shown in this request exceed `answer_bytes_max`',
   },
   task_damaged: { grpc: 'DATA_LOSS', when: 'the stored record fails its checksum' },
+  too_many_tasks: {
+    grpc: 'RESOURCE_EXHAUSTED',
+    when: 'the process has `process_tasks_max` live tasks already',
+  },
 } as const satisfies Record<string, OpRow>
 
 export const adminFaults = {

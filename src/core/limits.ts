@@ -78,6 +78,7 @@ export const limitTable = {
     value: 16 * 1024 ** 3,
     says: 'bytes kept to answer repeats of requests; 0 sets no bound',
   },
+  process_tasks_max: { value: 10_000_000, says: 'live tasks of one process; 0 sets no limit' },
   ended_kept_ms: { value: 7 * 86_400_000, says: 'milliseconds an ended or canceled task is kept' },
   history_max: { value: 64, max: 1_000, says: 'entries of a task’s history; 0 keeps none' },
   moves_per_transaction_max: { value: 1_000, says: 'moves that one op causes in one transaction' },

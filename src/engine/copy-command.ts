@@ -114,11 +114,14 @@ const tags: Readonly<Record<string, string>> = {
   task_damaged: 'copy_task_fatal_error',
 }
 
+/** Another try may succeed. */
+const may_pass: ReadonlySet<string> = new Set(['task_damaged', 'too_many_tasks'])
+
 function copyFailed(
   { code, description }: OpRefusal,
   err_node_id: string | undefined,
 ): FailCommand {
-  const error_type = code === 'task_damaged' ? 'hardware' : 'software'
+  const error_type = may_pass.has(code) ? 'hardware' : 'software'
   const text = code === 'task_size_overflow_limit' ? description + advice : description
   return failCommand('copy_task', error_type, tags[code] ?? code, text, err_node_id)
 }

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
 import { parseJson, stringifyJson } from '../codec/json.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
+import { docOfPlain, plainBounds } from '../codec/plain-value.ts'
 import { fault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonValue } from '../core/model.ts'
@@ -33,7 +33,7 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
   if (typeof given !== 'object' || given === null) {
     throw badDefinition(['a definition is one JSON object'])
   }
-  const doc = docOfPlain(given, limits.nesting_max)
+  const doc = docOfPlain(given, plainBounds(limits))
   if (typeof doc === 'string') throw badDefinition([doc])
   return parseJson(doc.text, bounds)
 }

@@ -17,6 +17,7 @@
  */
 
 import { type Key, metaKey } from '../codec/keys.ts'
+import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
 import type { EventName } from '../core/event-table.ts'
@@ -38,6 +39,7 @@ import { newDiagnosis } from './diagnosis.ts'
 import { newStatisticsReader } from './engine-statistics.ts'
 import { newFlow } from './flow/flow.ts'
 import { newFlowCounters } from './flow/flow-counters.ts'
+import { newFullTeller } from './full-processes.ts'
 import { newImporter } from './imports.ts'
 import { newHandOver } from './jobs/hand-over.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -99,7 +101,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
-    variables: newVariables(limits.nesting_max, options.variables),
+    variables: newVariables(plainBounds(limits), options.variables),
     handlerName: handlers.nameFor,
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     areEndsWatched: () => end_listeners.size > 0,
@@ -187,8 +189,20 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ submission, results, has_timers },
   })
 
+  const tellFull = newFullTeller(tell, clock, limits.process_tasks_max)
+
   function publish(effects: CommitEffects): void {
-    const { timers: set_timers, has_ended, job_ms, entry, ends, failures, runs, flow } = effects
+    const {
+      timers: set_timers,
+      has_ended,
+      job_ms,
+      entry,
+      ends,
+      failures,
+      full,
+      runs,
+      flow,
+    } = effects
     counters.countTasks(effects)
     if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
@@ -197,6 +211,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
     for (const one of failures ?? []) tell('task_failed', { ...one, ...jobs.failureOf(one) })
+    if (full !== undefined) tellFull(full)
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }

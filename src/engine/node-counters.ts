@@ -5,6 +5,11 @@
  *
  * A counter outlives its transaction only as an object: the next one reads its numbers again,
  * because the last may have been undone.
+ *
+ * A process takes new tasks while it has fewer live ones than `tasks_max`. What it has is added up
+ * when it may have no room, once in a transaction at most. From then on arrivals in nodes use the
+ * room up; departures make room in that transaction only, because one that is undone would have
+ * made too much.
  */
 import { countsOf, type Key, nodeCountKey, nodeCountOfKey, sumKey } from '../codec/keys.ts'
 import {
@@ -16,7 +21,7 @@ import {
   noTasks,
   type StatusCounts,
 } from '../codec/records.ts'
-import { statuses, type TaskRecord } from '../codec/task-record.ts'
+import { is_live, statuses, type TaskRecord } from '../codec/task-record.ts'
 import type { Status } from '../core/model.ts'
 import type { Tx, View } from '../store/store.ts'
 import type { Process } from './catalog.ts'
@@ -27,6 +32,8 @@ export interface NodeCounters {
   add(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
   /** Live tasks in a node. */
   of(conv_id: string, node_id: string): number
+  /** Whether the process takes one more live task. */
+  hasRoom(conv_id: string): boolean
   /** The nodes with count semaphors whose live tasks have changed since the last call. */
   takeChanges(): readonly CountChange[]
   /** Writes them; notes what they have changed where somebody watches. */
@@ -55,6 +62,14 @@ interface Counter {
   place: number
 }
 
+interface ProcessCounters {
+  readonly nodes: Map<string, Counter>
+  /** At least so many more live tasks fit. */
+  room: number
+  /** The transaction in which its tasks were added up last. */
+  added_up: number
+}
+
 const no_changes: readonly CountChange[] = []
 const counters_max = 1_000
 
@@ -66,20 +81,34 @@ export function newNodeCounters(
   no_tx: Tx,
   processOf: (conv_id: string) => Process | undefined,
   listeners: ReadonlySet<(key: Key) => void>,
+  tasks_max: number,
 ): NodeCounters {
   let tx = no_tx
   let transaction = 0
-  const by_process = new Map<string, Map<string, Counter>>()
+  const by_process = new Map<string, ProcessCounters>()
   let counters = 0
   const in_use: Counter[] = []
   const with_semaphors: Counter[] = []
 
-  function counterOf(conv_id: string, node_id: string): Counter {
-    let nodes = by_process.get(conv_id)
-    if (nodes === undefined) {
-      nodes = new Map()
-      by_process.set(conv_id, nodes)
+  function processCounters(conv_id: string): ProcessCounters {
+    let process = by_process.get(conv_id)
+    if (process === undefined) {
+      process = { nodes: new Map(), room: 0, added_up: 0 }
+      by_process.set(conv_id, process)
     }
+    return process
+  }
+
+  function addUp(conv_id: string): number {
+    let tasks = 0
+    for (const counts of countsByNode(tx, conv_id).values()) tasks += liveOf(counts)
+    for (const counter of in_use) {
+      if (counter.conv_id === conv_id) tasks += liveOf(counter.now) - liveOf(counter.stored)
+    }
+    return tasks
+  }
+
+  function counterOf({ nodes }: ProcessCounters, conv_id: string, node_id: string): Counter {
     let counter = nodes.get(node_id)
     if (counter === undefined) {
       const key = nodeCountKey(conv_id, node_id)
@@ -109,16 +138,27 @@ export function newNodeCounters(
       in_use.length = 0
       with_semaphors.length = 0
       if (counters <= counters_max) return
-      by_process.clear()
+      for (const { nodes } of by_process.values()) nodes.clear()
       counters = 0
     },
     add(conv_id, node_id, status, by) {
-      const counter = counterOf(conv_id, node_id)
+      const process = processCounters(conv_id)
+      const counter = counterOf(process, conv_id, node_id)
       if (counter.transaction !== transaction) read(counter)
       counter.now[status] += by
+      if (is_live[status] && (by > 0 || process.added_up === transaction)) process.room -= by
+    },
+    hasRoom(conv_id) {
+      const process = processCounters(conv_id)
+      if (process.room > 0) return true
+      if (process.added_up !== transaction) {
+        process.added_up = transaction
+        process.room = tasks_max - addUp(conv_id)
+      }
+      return process.room > 0
     },
     of(conv_id, node_id) {
-      const counter = by_process.get(conv_id)?.get(node_id)
+      const counter = by_process.get(conv_id)?.nodes.get(node_id)
       if (counter?.transaction === transaction) return liveOf(counter.now)
       return liveTasksAt(tx, conv_id, node_id)
     },

@@ -77,7 +77,7 @@ export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft
 
 /**
  * A count semaphor sends a task when the number of tasks in its node reaches or leaves a value.
- * Answers whether one was sent.
+ * A process at its limit of live tasks gets none. Answers whether one was sent.
  */
 function sendSignals(tx: Transaction): boolean {
   let has_sent = false
@@ -86,6 +86,7 @@ function sendSignals(tx: Transaction): boolean {
     for (const { value, esc_node_id } of process?.graph.nodes.get(node_id)?.count_semaphors ?? []) {
       const is_reached = before < value && now >= value
       if (!is_reached && !(before >= value && now < value)) continue
+      if (!tx.hasRoom(conv_id)) continue
       const doc = docOfValue({ start: is_reached ? 'true' : 'false' })
       const given = { conv_id, ref: undefined, user_id: undefined, doc }
       startTask(tx, given, esc_node_id, tx.chain_moves, 'count')

@@ -62,7 +62,7 @@ export function checkNewTask(
     const description = `Param: ${mistake.param}, Error: ${mistake.error}`
     return { code: 'wrong_validate_params', description }
   }
-  return clash ?? check
+  return clash ?? (tx.hasRoom(process.conv_id) ? check : full(tx, process))
 }
 
 /** `modifyTask` returns this where the task does not resume. */
@@ -114,6 +114,12 @@ export const not_found_task: OpRefusal = { code: 'not_found_task', description: 
 export const no_callback: OpRefusal = {
   code: 'no_api_callback_in_node_with_task',
   description: 'no api callback logic in node with task',
+}
+
+function full(tx: Transaction, { conv_id }: Process): OpRefusal {
+  const { process_tasks_max } = tx.engine.limits
+  const description = `process ${conv_id} has ${process_tasks_max} live tasks, its limit`
+  return { code: 'too_many_tasks', description }
 }
 
 export function damaged(obj_id: string): OpRefusal {

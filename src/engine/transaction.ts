@@ -64,6 +64,8 @@ export interface Transaction extends ReadContext {
   newTaskId(): string
   /** Adds to the number of tasks in a node with this status; an ended one counts while kept. */
   countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
+  /** Whether the process takes one more live task; told after the commit where it does not. */
+  hasRoom(conv_id: string): boolean
   /** The nodes with count semaphors whose number has changed since the last call. */
   takeCountChanges(): readonly CountChange[]
   /** Moves left for the current op; the rest runs in the next transaction. */
@@ -134,6 +136,8 @@ export interface CommitEffects extends CountedTasks {
   /** The tasks that have ended or failed, also those that are not kept. */
   ends: Task[] | undefined
   failures: TaskFailure[] | undefined
+  /** The processes that took no more tasks. */
+  full: Set<string> | undefined
   /** The runs of tasks that belong to recorded traces. */
   runs: readonly TaskRun[] | undefined
   /** What the flow counters count. */
@@ -165,7 +169,8 @@ type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 export function newReusableTransaction(engine: EngineContext): ReusableTransaction {
   let processes = new Map<string, Process>()
   const ids = newTaskIds(no_tx, engine.id_middle)
-  const counters = newNodeCounters(no_tx, processOf, engine.count_listeners)
+  const tasks_max = engine.limits.process_tasks_max || Number.POSITIVE_INFINITY
+  const counters = newNodeCounters(no_tx, processOf, engine.count_listeners, tasks_max)
   const changes = newChangeLog(no_tx)
   const runs = engine.is_traced ? newTaskRuns(processOf) : undefined
   let grant: { user: string; conv_id: string; bits: number } | undefined
@@ -192,6 +197,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       entry: undefined,
       ends: undefined,
       failures: undefined,
+      full: undefined,
       runs: undefined,
       flow: undefined,
     }
@@ -229,6 +235,13 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     newTaskId: () => ids.next(transaction.now_ms),
     countTask: counters.add,
     nodeCount: counters.of,
+    hasRoom(conv_id) {
+      if (counters.hasRoom(conv_id)) return true
+      const effects = recorded()
+      effects.full ??= new Set()
+      effects.full.add(conv_id)
+      return false
+    },
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {
       const effects = recorded()

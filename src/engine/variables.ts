@@ -7,7 +7,7 @@
  */
 import { objectOf, parseStored, stringifyJson } from '../codec/json.ts'
 import { variableKey } from '../codec/keys.ts'
-import { docOfPlain } from '../codec/plain-value.ts'
+import { docOfPlain, type PlainBounds } from '../codec/plain-value.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { VariableItem } from '../process/export-file.ts'
 import type { Tx, View } from '../store/store.ts'
@@ -25,14 +25,14 @@ export interface Variables {
   masked(text: string): string
 }
 
-export function newVariables(nesting_max: number, first: GivenVariables = {}): Variables {
+export function newVariables(bounds: PlainBounds, first: GivenVariables = {}): Variables {
   let given: JsonObject = {}
   let secrets: string[] = []
 
   function give(variables: GivenVariables): void {
     const next = Object.create(null) as JsonObject
     for (const [name, value] of Object.entries(variables)) {
-      next[name.replace(/^@/, '')] = exactValue(name, value, nesting_max)
+      next[name.replace(/^@/, '')] = exactValue(name, value, bounds)
     }
     given = next
     secrets = [...new Set(Object.values(next).flatMap(textsIn))].sort(
@@ -52,8 +52,8 @@ export function newVariables(nesting_max: number, first: GivenVariables = {}): V
   }
 }
 
-function exactValue(name: string, value: unknown, nesting_max: number): JsonValue {
-  const doc = docOfPlain({ value }, nesting_max)
+function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValue {
+  const doc = docOfPlain({ value }, bounds)
   const read = typeof doc === 'string' ? undefined : objectOf(doc).value
   if (read !== undefined) return read
   const mistake = typeof doc === 'string' ? doc : 'data.value is undefined'

@@ -67,6 +67,7 @@ export const rules: Readonly<Record<string, string>> = {
   'wire 1.4 not_unical_ref': 'the ref is held',
   'wire 1.4 answer_too_large': 'shows beyond what one answer may hold',
   'wire 1.4 task_damaged': 'the record fails its checksum',
+  'wire 1.4 too_many_tasks': 'the process has its limit of live tasks',
   'wire 1.4 precedence':  'of faults that apply the first of the table is answered',
 
   'wire 1.5 form':        'show: the create result, then the task’s members in order',

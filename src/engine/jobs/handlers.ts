@@ -6,8 +6,8 @@
  * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
  * is retryable; a return value that is no plain JSON object is a software failure, which is final.
  */
-import { dataBounds } from '../../codec/json.ts'
-import { docOfPlain } from '../../codec/plain-value.ts'
+import { levels_around_data } from '../../codec/json.ts'
+import { docOfPlain, type PlainBounds, plainBounds } from '../../codec/plain-value.ts'
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -56,7 +56,7 @@ export interface HandlersOptions {
 
 /** Throws as `Engine.handle` for what is given. */
 export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Handlers {
-  const { nesting_max } = dataBounds({ nesting_max: limits.nesting_max, values_max: 0 })
+  const bounds = plainBounds(limits, levels_around_data)
   const registered = new Map<string, Registered>()
   let by_title = new Map<string, Scopes>()
 
@@ -119,7 +119,7 @@ export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Han
     async run(name, job) {
       const found = registered.get(name)
       if (found === undefined) return failed('hardware', 'handler_error', 'none is registered')
-      return runOne(clock, nesting_max, found, job)
+      return runOne(clock, bounds, found, job)
     },
   }
 }
@@ -167,7 +167,7 @@ function titlesOf(names: Iterable<string>): Map<string, Scopes> {
 
 async function runOne(
   clock: Clock,
-  nesting_max: number,
+  bounds: PlainBounds,
   { handler, time_ms_max }: Registered,
   job: Job,
 ): Promise<JobOutcome> {
@@ -182,7 +182,7 @@ async function runOne(
   const onAbort = (): void => abort.abort()
   job.signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([answerOf(handler, job, abort.signal, nesting_max), late])
+    return await Promise.race([answerOf(handler, job, abort.signal, bounds), late])
   } finally {
     cancel()
     job.signal.removeEventListener('abort', onAbort)
@@ -193,7 +193,7 @@ async function answerOf(
   handler: Handler,
   { task, key }: Job,
   signal: AbortSignal,
-  nesting_max: number,
+  bounds: PlainBounds,
 ): Promise<JobOutcome> {
   try {
     const given = await handler(task, { signal, key })
@@ -202,7 +202,7 @@ async function answerOf(
     if (!is_object) {
       return failed('software', 'handler_error', 'the handler gave no object')
     }
-    const doc = docOfPlain(given, nesting_max)
+    const doc = docOfPlain(given, bounds)
     if (typeof doc !== 'string') return { outcome: 'done', text: doc.text }
     return failed('software', 'handler_error', `the handler gave what is no JSON: ${doc}`)
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import { bytesOf, docOfText, parseStored } from '../../codec/json.ts'
 import { isName } from '../../codec/op.ts'
-import { docOfPlain } from '../../codec/plain-value.ts'
+import { docOfPlain, plainBounds } from '../../codec/plain-value.ts'
 import { is_live } from '../../codec/task-record.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -57,7 +57,7 @@ export function workOf(input: BulkInput, limits: Limits): BulkWork {
 
 function dataOf(data: unknown, limits: Limits): Doc {
   const is_object = typeof data === 'object' && data !== null && !Array.isArray(data)
-  const doc = is_object ? docOfPlain(data, limits.nesting_max) : 'data is no object'
+  const doc = is_object ? docOfPlain(data, plainBounds(limits)) : 'data is no object'
   if (typeof doc === 'string') throw new TypeError(doc)
   const bytes = bytesOf(doc.text)
   if (bytes <= limits.task_bytes_max) return doc

@@ -5,7 +5,7 @@
 import { canonicalText } from '../../codec/doc-text.ts'
 import { isDoc, isObject, objectOf, stringifyJson } from '../../codec/json.ts'
 import { isName } from '../../codec/op.ts'
-import { docOfPlain } from '../../codec/plain-value.ts'
+import { docOfPlain, plainBounds } from '../../codec/plain-value.ts'
 import { is_live, statuses, type TaskRecord } from '../../codec/task-record.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -87,7 +87,7 @@ function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
   if (typeof given !== 'object' || given === null || Array.isArray(given) || isDoc(given)) {
     throw badFilter('it is no object')
   }
-  const doc = docOfPlain(given, limits.nesting_max)
+  const doc = docOfPlain(given, plainBounds(limits))
   if (typeof doc === 'string') throw badFilter(doc.replace(/^data\.?/, ''))
   if (doc.text.length > chars_max) throw badFilter(`it is over ${chars_max} characters long`)
   return objectOf(doc)
