@@ -49,9 +49,9 @@ const id_middle_bytes = 5
  *     await engine.close()
  *
  * Rejects with an admin Fault:
- * `file_held` if another process has it, `not_a_database`, `newer_format` or `not_possible`, each
- * with a sentence that says what to do; with a RangeError for an invalid limit, and a TypeError for
- * a logger without one of the levels.
+ * `file_held` if another process has it, `not_a_database`, `newer_format`, `native_not_loaded` or
+ * `not_possible`, each with a sentence that says what to do; with a RangeError for an invalid limit,
+ * and a TypeError for a logger without one of the levels.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
   // A bundle without the scripts of the threads is refused here, not when it first needs one.
@@ -179,7 +179,10 @@ async function lockedFile(
   limits: Limits,
   options: EngineOptions,
 ): Promise<DataFile> {
+  const { loadLmdb } = await import('./store/lmdb/database.ts')
   const { lockDataFile } = await import('./store/restored-file.ts')
+  // Before the lock makes a file that then could not be opened.
+  await loadLmdb()
   const lock = await lockDataFile(path)
   if (lock === undefined) {
     const owner = await readOwner(path)

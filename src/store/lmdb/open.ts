@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
-import { type LmdbDatabase, lmdbOptions, openDatabase, statsOf } from './database.ts'
+import { type LmdbDatabase, lmdbOptions, loadLmdb, openDatabase, statsOf } from './database.ts'
 import type { LmdbTree } from './lmdb-tree.ts'
 import { isZero, prepareLockFile } from './lock-file.ts'
 import { firstDamage } from './page-sums.ts'
@@ -71,6 +71,7 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
  * Throws as `openLmdbTree`. A process of its own opens the file first.
  */
 export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
+  await loadLmdb()
   if (!(await hasMagic(path))) throw notOurs(path)
   checkPages(path)
   const lock_path = `${path}-lock`
