@@ -132,7 +132,9 @@ const { outputFiles, metafile } = await build({
   plugins: [addonInside, codeInside, commitLogInside],
 })
 if (!outputFiles[0]?.text.includes('loadAddon({')) {
-  throw new Error('the program no longer asks src/store/lock-addon.ts: its native part was left out')
+  throw new Error(
+    'the program no longer asks src/store/lock-addon.ts: its native part was left out',
+  )
 }
 if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
@@ -145,7 +147,9 @@ writeFileSync(
   out,
   `${outputFiles[0]?.text}${licencesOf([
     ...[code, { metafile }].flatMap((made) => Object.keys(made.metafile.inputs)),
-    ...[...Object.values(libraryFiles), `${addon_package}/LICENSE`].map((file) => `node_modules/${file}`),
+    ...[...Object.values(libraryFiles), `${addon_package}/LICENSE`].map(
+      (file) => `node_modules/${file}`,
+    ),
   ])}`,
 )
 

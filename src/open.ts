@@ -50,8 +50,8 @@ const id_middle_bytes = 5
  *
  * Rejects with an admin Fault:
  * `file_held` if another process has it, `not_a_database`, `newer_format`, `native_not_loaded` or
- * `not_possible`, each with a sentence that says what to do; with a RangeError for an invalid limit,
- * and a TypeError for a logger without one of the levels.
+ * `not_possible`, each with a sentence that says what to do; with a RangeError for an invalid
+ * limit, and a TypeError for a logger without one of the levels.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
   // A bundle without the scripts of the threads is refused here, not when it first needs one.

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { after, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { lockAddons } from '../bin/lock-addons.ts'
 import { native_platforms, nativeFault } from '../src/store/native-part.ts'
 import { codePath, node_flags, tempFolder, top } from './support/package-folder.ts'
@@ -78,7 +78,9 @@ const verbs: readonly (readonly string[])[] = [
 for (const [part, path] of parts) {
   describe(`where ${part} does not load`, () => {
     const before = broken(path, old_library)
-    const sentence = new RegExp(`the native part of ${part} for \\S+ does not load: this system has`)
+    const sentence = new RegExp(
+      `the native part of ${part} for \\S+ does not load: this system has`,
+    )
     const db = join(folder.path, `${path}.lmdb`)
     for (const verb of verbs) {
       test(`${verb.join(' ')} ends with 3 and one sentence`, () => {
@@ -118,12 +120,15 @@ for (const [part, path] of parts) {
 }
 
 const lineOf = (page: string): number =>
-  page.split('\n').findIndex((line) => line.includes(' native files '))
+  page.split('\n').findIndex((line) => /^\S+ +native files /.test(line))
 
 describe('the file of the lock', () => {
   test('is there for each platform, and the package does not carry others', () => {
     const paths = lockAddons(top).map(({ path }) => path)
-    assert.deepEqual(paths.filter((path) => !existsSync(path)), [])
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(path)),
+      [],
+    )
     assert.equal(paths.length, native_platforms.length)
   })
 
@@ -160,7 +165,8 @@ describe('the file of the lock', () => {
 
   const musl = '/lib/ld-musl-x86_64.so.1'
   const is_there = existsSync(musl) && process.arch === 'x64' && hasProgram('musl-gcc')
-  const skip = !is_there && 'musl-gcc is not installed (Debian: musl-tools); nothing runs under musl'
+  const skip =
+    !is_there && 'musl-gcc is not installed (Debian: musl-tools); nothing runs under musl'
   test('loads and locks under the loader of musl, where no glibc is', { skip }, () => {
     const root = join(folder.path, 'root')
     mkdirSync(join(root, 'lib'), { recursive: true })
@@ -175,7 +181,8 @@ describe('the file of the lock', () => {
     const ended = is_root
       ? spawnSync('chroot', [root, '/host', '/lock.node', '/data'], { encoding: 'utf8' })
       : spawnSync(host, [join(root, 'lock.node'), join(root, 'data')], { encoding: 'utf8' })
-    const says = 'loaded\nfirst: locked\nsecond: EAGAIN\nanother process: EAGAIN\nafter its end: locked\n'
+    const says =
+      'loaded\nfirst: locked\nsecond: EAGAIN\nanother process: EAGAIN\nafter its end: locked\n'
     assert.equal(ended.stdout, says, ended.stderr)
     assert.ok(readdirSync(root).includes('data'))
   })

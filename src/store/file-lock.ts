@@ -40,8 +40,9 @@ export async function lockFile(path: string): Promise<FileLock | undefined> {
 }
 
 /**
- * The bytes that are locked. On Windows a lock keeps every other descriptor from reading and writing
- * them, LMDB's too: one byte that no file reaches, within the whole file that earlier versions lock.
+ * The bytes that are locked. On Windows a lock keeps every other descriptor, LMDB's too, from
+ * reading and writing them: there it is one byte that no file reaches, of those that earlier
+ * versions lock.
  */
 const [lock_at, lock_bytes] = process.platform === 'win32' ? [2 ** 62, 1] : [0, 0]
 

@@ -12,16 +12,14 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export interface LockAddon {
-  /** `length` 0 is to the end. Throws an error of code `EAGAIN` where another holder has the lock. */
+  /** `length` 0 is to the end. Throws `EAGAIN` where another holder has the lock. */
   tryLock(fd: number, offset: number, length: number, is_exclusive: boolean): void
 }
 
 /** Throws where it does not load. */
-export function loadLockAddon(
-  machine: { readonly platform: string; readonly arch: string } = process,
-): LockAddon {
+export function loadLockAddon(): LockAddon {
   const require = createRequire(import.meta.url)
-  const place = `${machine.platform}-${machine.arch}`
+  const place = `${process.platform}-${process.arch}`
   const shipped = fileURLToPath(new URL(`./lock-addons/${place}.node`, import.meta.url))
   if (existsSync(shipped)) return require(shipped)
   return require(`fs-native-extensions/prebuilds/${place}/fs-native-extensions.node`)

@@ -1,6 +1,6 @@
 /**
- * The native files that a data file needs, those of lmdb and of the file lock: one sentence with the
- * remedy where one does not load on this machine. An engine in memory loads neither.
+ * The native files that a data file needs, those of lmdb and of the file lock: one sentence with
+ * the remedy where one does not load on this machine. An engine in memory loads neither.
  */
 import { type Fault, fault } from '../core/faults.ts'
 
@@ -14,8 +14,8 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   [/^(?:Bun|Deno) lacks/, "open data files with Node; ':memory:' works here"],
   [
     /version [`'"](?:GLIBC|GLIBCXX|CXXABI)_[\d.]+['"] not found/,
-    'this system has an older C or C++ library than it needs; run Node on glibc 2.34 or later with ' +
-      'GLIBCXX_3.4.29 (Debian 12, Ubuntu 22.04, RHEL 9, the image node:24-slim) or on Alpine',
+    'this system has an older C or C++ library than it needs; run Node on glibc 2.34 or later ' +
+      'with GLIBCXX_3.4.29 (Debian 12, Ubuntu 22.04, RHEL 9, the image node:24-slim) or on Alpine',
   ],
   [
     /lib(?:stdc\+\+|gcc_s)\.so/,
@@ -41,7 +41,8 @@ export function nativeFault(
   const [line = ''] = text.split('\n')
   return fault(
     'native_not_loaded',
-    `the native part of ${part} for ${place} does not load: ${remedy ?? 'install the packages again'} (${line.trim()})`,
+    `the native part of ${part} for ${place} does not load: ` +
+      `${remedy ?? 'install the packages again'} (${line.trim()})`,
     { cause: error },
   )
 }

@@ -37,7 +37,7 @@ function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict
       )
     case 'unreadable':
       if (fault?.code === 'native_not_loaded') {
-        return bad('it cannot be looked at: a native file does not load', 'see `native files` below')
+        return bad('it cannot be looked at', 'do what the row on native files says')
       }
       return bad(`it cannot be looked at${says}`, 'run this as the user who serves the file')
     case 'refused':
