@@ -3,7 +3,8 @@
  *
  * In order: lock the data file, open LMDB, check the format, recover or start the commit log, write
  * the owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
- * wanted. `close`, and an open that is refused, close what was opened, in reverse order.
+ * wanted. `close`, and an open that is refused, close what was opened, in reverse order, and remove
+ * LMDB's table of readers and the owner record while they still hold the lock.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
@@ -33,7 +34,7 @@ import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
 import { openingError } from './store/file-system.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
-import { readOwner, writeOwner } from './store/owner-file.ts'
+import { readOwner, removeOwner, writeOwner } from './store/owner-file.ts'
 import type { Tree } from './store/tree.ts'
 
 const file_id_key = metaKey('file_id')
@@ -192,6 +193,11 @@ async function lockedFile(
   const steps = closingSteps()
   steps.onClose(() => lock.release())
   const real_path = await realpath(path)
+  steps.onClose(async () => {
+    const { removeLockFile } = await import('./store/lmdb/lock-file.ts')
+    await removeLockFile(real_path)
+    await removeOwner(real_path)
+  })
   return {
     path: real_path,
     key_path: `${real_path}.key`,

@@ -12,7 +12,7 @@ import { fileFault, syncFolder, syncPath, writeFault } from '../file-system.ts'
 import { makePrivateFolder } from '../private-folder.ts'
 import { key_bytes_max } from '../tree.ts'
 import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
-import { prepareLockFile } from './lock-file.ts'
+import { lockPath, prepareLockFile } from './lock-file.ts'
 
 /** Entries read from the copy before the event loop gets a turn. */
 const slice_entries = 512
@@ -49,7 +49,7 @@ export async function copyDatabase(
 }
 
 async function removeKeys(copy: string, keys: readonly Key[]): Promise<void> {
-  await prepareLockFile(`${copy}-lock`)
+  await prepareLockFile(lockPath(copy))
   const db = await openDatabase(copy)
   try {
     for (const key of keys) if (db.doesExist(key)) db.removeSync(key)

@@ -12,12 +12,12 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type FileHandle, mkdtemp, open, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
 import { type LmdbDatabase, lmdbOptions, loadLmdb, openDatabase, statsOf } from './database.ts'
 import type { LmdbTree } from './lmdb-tree.ts'
-import { isZero, prepareLockFile } from './lock-file.ts'
+import { isZero, lockPath, prepareLockFile, removeLockFile } from './lock-file.ts'
 import { firstDamage } from './page-sums.ts'
 import { type LmdbTreeOptions, lmdbTree } from './tree.ts'
 
@@ -38,9 +38,10 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
 export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}): Promise<LmdbTree> {
   const is_new = await isNewFile(path)
   if (is_new) await createFile(path)
-  const lock_path = `${path}-lock`
+  const lock_path = lockPath(path)
   await prepareLockFile(lock_path).catch((error) => {
-    throw fileFault(lock_path, error)
+    // A file that is not there cannot be made: the folder may not be written.
+    throw fileFault(existsSync(lock_path) ? lock_path : dirname(path), error)
   })
   if (!is_new) checkPages(path)
   if (!is_new && options.probe === true) await probe(path)
@@ -74,10 +75,9 @@ export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
   await loadLmdb()
   if (!(await hasMagic(path))) throw notOurs(path)
   checkPages(path)
-  const lock_path = `${path}-lock`
-  const has_lock_file = existsSync(lock_path)
+  const has_lock_file = existsSync(lockPath(path))
   const dispose = async (): Promise<void> => {
-    if (!has_lock_file) await rm(lock_path, { force: true })
+    if (!has_lock_file) await removeLockFile(path)
   }
   try {
     await probe(path, { readOnly: true })
