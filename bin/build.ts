@@ -2,14 +2,15 @@
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
  * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page,
- * copies the files of src that the program reads at run time (not READMEs), and lists the packages
- * that are shipped or needed (bin/sbom.ts). The output of an earlier build is removed first, so that
- * files deleted from src do not ship.
+ * copies the files of src that the program reads at run time (not READMEs) and the native files of
+ * the lock, and lists the packages that are shipped or needed (bin/sbom.ts). The output of an
+ * earlier build is removed first, so that files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { copyLockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'dist'))
@@ -21,6 +22,7 @@ cpSync(join(top, 'src'), join(out, 'src'), {
   recursive: true,
   filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
+copyLockAddons(top, join(out, 'src/store/lock-addons'))
 execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/built')], {
   cwd: top,
   stdio: 'inherit',

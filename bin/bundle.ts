@@ -12,33 +12,19 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'esbuild'
 import { libraryFiles } from '../src/executors/code-library-files.ts'
+import { addon_package, lockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'dist/conveyor.mjs'))
 
-/** The platforms that both lmdb and fs-native-extensions ship a native part for. */
-const platforms = [
-  'darwin-arm64',
-  'darwin-x64',
-  'linux-arm64',
-  'linux-x64',
-  'win32-arm64',
-  'win32-x64',
-] as const
-
-/** Replaces the module that loads the addon from the package's folder by one with its bytes. */
+/** Replaces the module that loads the lock's native file from a folder by one with its bytes. */
 const addonInside: Plugin = {
   name: 'addon-inside',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/binding(\.js)?$/ }, ({ importer }) =>
-      /[\\/]fs-native-extensions[\\/]index\.js$/.test(importer)
-        ? { path: 'binding', namespace: 'addon' }
-        : undefined,
-    )
-    onLoad({ filter: /^binding$/, namespace: 'addon' }, () => ({
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]lock-addon\.ts$/ }, () => ({
       contents: [
-        `const { loadAddon } = require('./bundled-addon.ts')`,
-        `module.exports = loadAddon(${JSON.stringify(packedAddons(), null, 2)})`,
+        `import { loadAddon } from './bundled-addon.ts'`,
+        `export const loadLockAddon = () => loadAddon(${JSON.stringify(packedAddons(), null, 2)})`,
       ].join('\n'),
       resolveDir: join(top, 'bin'),
     }))
@@ -145,8 +131,10 @@ const { outputFiles, metafile } = await build({
   preserveSymlinks: true,
   plugins: [addonInside, codeInside, commitLogInside],
 })
-if (metafile.inputs['addon:binding'] === undefined) {
-  throw new Error('fs-native-extensions no longer loads ./binding: its native part was left out')
+if (!outputFiles[0]?.text.includes('loadAddon({')) {
+  throw new Error(
+    'the program no longer asks src/store/lock-addon.ts: its native part was left out',
+  )
 }
 if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
@@ -159,7 +147,9 @@ writeFileSync(
   out,
   `${outputFiles[0]?.text}${licencesOf([
     ...[code, { metafile }].flatMap((made) => Object.keys(made.metafile.inputs)),
-    ...Object.values(libraryFiles).map((file) => `node_modules/${file}`),
+    ...[...Object.values(libraryFiles), `${addon_package}/LICENSE`].map(
+      (file) => `node_modules/${file}`,
+    ),
   ])}`,
 )
 
@@ -176,12 +166,7 @@ function entry(): string {
 }
 
 function packedAddons(): Record<string, string> {
-  const prebuilds = join(top, 'node_modules/fs-native-extensions/prebuilds')
-  return Object.fromEntries(
-    platforms.map((platform) => {
-      return [platform, packed(join(prebuilds, platform, 'fs-native-extensions.node'))]
-    }),
-  )
+  return Object.fromEntries(lockAddons(top).map(({ place, path }) => [place, packed(path)]))
 }
 
 function packedLibraries(): Record<string, string> {

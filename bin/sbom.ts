@@ -11,6 +11,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { addon_package } from './lock-addons.ts'
 import { bundlePage } from './page-bundle.ts'
 
 interface Component {
@@ -44,9 +45,9 @@ const { name } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8')) as 
 const { packages: in_page } = await bundlePage(top, out)
 const components = all.components.flatMap((component) => {
   const { properties } = component
-  const is_shipped = in_page.includes(component.name)
+  const is_shipped = [...in_page, addon_package].includes(component.name)
   if (!is_shipped && properties.some(({ name }) => name === development)) return []
-  // For whoever has the package, what is in the page is no development.
+  // To a user of the package, what it carries is not development.
   return [{ ...component, properties: properties.filter(({ name }) => name !== development) }]
 })
 const refs = new Set([metadata.component, ...components].map((one) => one['bom-ref']))

@@ -3,7 +3,8 @@
  *
  * In order: lock the data file, open LMDB, check the format, recover or start the commit log, write
  * the owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
- * wanted. `close`, and an open that is refused, close what was opened, in reverse order.
+ * wanted. `close`, and an open that is refused, close what was opened, in reverse order, and remove
+ * LMDB's table of readers and the owner record while they still hold the lock.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
@@ -33,7 +34,7 @@ import type { CommitLogOpening, Standby } from './store/commit-log/source.ts'
 import { openingError } from './store/file-system.ts'
 import { storeOf } from './store/group-commit.ts'
 import { memoryTree } from './store/memory-tree.ts'
-import { readOwner, writeOwner } from './store/owner-file.ts'
+import { readOwner, removeOwner, writeOwner } from './store/owner-file.ts'
 import type { Tree } from './store/tree.ts'
 
 const file_id_key = metaKey('file_id')
@@ -49,9 +50,9 @@ const id_middle_bytes = 5
  *     await engine.close()
  *
  * Rejects with an admin Fault:
- * `file_held` if another process has it, `not_a_database`, `newer_format` or `not_possible`, each
- * with a sentence that says what to do; with a RangeError for an invalid limit, and a TypeError for
- * a logger without one of the levels.
+ * `file_held` if another process has it, `not_a_database`, `newer_format`, `native_not_loaded` or
+ * `not_possible`, each with a sentence that says what to do; with a RangeError for an invalid
+ * limit, and a TypeError for a logger without one of the levels.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
   // A bundle without the scripts of the threads is refused here, not when it first needs one.
@@ -179,7 +180,10 @@ async function lockedFile(
   limits: Limits,
   options: EngineOptions,
 ): Promise<DataFile> {
+  const { loadLmdb } = await import('./store/lmdb/database.ts')
   const { lockDataFile } = await import('./store/restored-file.ts')
+  // Before the lock makes a file that then could not be opened.
+  await loadLmdb()
   const lock = await lockDataFile(path)
   if (lock === undefined) {
     const owner = await readOwner(path)
@@ -189,6 +193,11 @@ async function lockedFile(
   const steps = closingSteps()
   steps.onClose(() => lock.release())
   const real_path = await realpath(path)
+  steps.onClose(async () => {
+    const { removeLockFile } = await import('./store/lmdb/lock-file.ts')
+    await removeLockFile(real_path)
+    await removeOwner(real_path)
+  })
   return {
     path: real_path,
     key_path: `${real_path}.key`,

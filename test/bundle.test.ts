@@ -12,7 +12,14 @@ import { buildSync, transformSync } from 'esbuild'
 import { version } from '../src/core/version.ts'
 import * as library from '../src/index.ts'
 import type { Seen } from './support/bundle-probe.ts'
-import { installed, linkPackages, run, tempFolder, top } from './support/package-folder.ts'
+import {
+  installed,
+  linkPackages,
+  run,
+  tempFolder,
+  top,
+  withDependencies,
+} from './support/package-folder.ts'
 
 describe('the bundle', () => {
   const folder = tempFolder()
@@ -107,23 +114,3 @@ describe('the bundle', () => {
     }
   })
 })
-
-/** A package and all it needs, as far as the checkout has it for this machine. */
-function withDependencies(name: string, found: Set<string> = new Set()): string[] {
-  if (found.has(name)) return []
-  found.add(name)
-  const { dependencies = {}, optionalDependencies = {} } = installed(name)
-  for (const next of Object.keys({ ...dependencies, ...optionalDependencies })) {
-    if (next in dependencies || isInstalled(next)) withDependencies(next, found)
-  }
-  return [...found]
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    installed(name)
-    return true
-  } catch {
-    return false
-  }
-}

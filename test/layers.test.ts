@@ -102,7 +102,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/\bprocess\.env\b/, /^nowhere$/],
   [/\bprocess\.(exit|on)\b/, /^nowhere$/],
   [/'lmdb'/, /^store\/lmdb\//],
-  [/'fs-native-extensions'/, /^store\/file-lock\.ts$/],
+  [/fs-native-extensions\//, /^store\/lock-addon\.ts$/],
   [/\bkey_types\b/, /^codec\/keys\.ts$/],
   [/String\.fromCharCode\(/, /^codec\/(keys|json-scanner|task-history)\.ts$/],
   [/\bJSON\.parse\(/, /^codec\/(json|json-exact|json-scanner)\.ts$/],

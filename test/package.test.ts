@@ -28,6 +28,7 @@ interface Manifest {
   readonly name: string
   readonly version: string
   readonly dependencies: Record<string, string>
+  readonly exports: Record<string, unknown>
 }
 
 describe('the package', () => {
@@ -52,7 +53,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -274,24 +275,45 @@ describe('the package', () => {
     })
   }
 
-  test('compiles in a strict project that checks the declarations too', () => {
-    writeFileSync(join(user, 'consumer.ts'), consumer)
-    writeFileSync(join(user, 'common.cts'), common)
-    const options = {
-      module: 'nodenext',
-      target: 'es2023',
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      skipLibCheck: false,
-      noEmit: true,
-      types: ['node'],
-    }
-    const project = { compilerOptions: options, files: ['consumer.ts', 'common.cts'] }
-    writeFileSync(join(user, 'tsconfig.json'), JSON.stringify(project))
-    run(user, process.execPath, [join(top, 'node_modules/typescript/bin/tsc'), '-p', '.'])
-  })
+  for (const compiler of ['typescript', 'typescript5']) {
+    const { version: of } = readJson<Manifest>(`node_modules/${compiler}/package.json`)
+    test(`every entry point compiles strictly with TypeScript ${of}, declarations too`, () => {
+      // The peer of conveyor-engine/tracing.
+      linkPackages(user, ['@opentelemetry/api'])
+      writeFileSync(join(user, 'every.mts'), everyEntryPoint())
+      writeFileSync(join(user, 'consumer.ts'), consumer)
+      writeFileSync(join(user, 'common.cts'), common)
+      const options = {
+        module: 'nodenext',
+        target: 'es2023',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        resolveJsonModule: true,
+        skipLibCheck: false,
+        noEmit: true,
+        types: ['node'],
+      }
+      const project = {
+        compilerOptions: options,
+        files: ['every.mts', 'consumer.ts', 'common.cts'],
+      }
+      writeFileSync(join(user, 'tsconfig.json'), JSON.stringify(project))
+      run(user, process.execPath, [join(top, 'node_modules', compiler, 'bin/tsc'), '-p', '.'])
+    })
+  }
 })
+
+/** A module that uses each entry point by its name in `exports`. */
+function everyEntryPoint(): string {
+  const names = Object.keys(manifest.exports).map((key) => key.replace('*', 'callback.conv.json'))
+  const imports = names.map((name, at) => {
+    const json = name.endsWith('.json') ? " with { type: 'json' }" : ''
+    const what = json === '' ? `* as e${at}` : `e${at}`
+    return `import ${what} from '${name.replace('.', manifest.name)}'${json}\n`
+  })
+  return `${imports.join('')}export const all: readonly unknown[] = [${names.map((_, at) => `e${at}`)}]\n`
+}
 
 function embeddingProgram(name: string): string {
   const page = readFileSync(join(top, 'src/embedding.md'), 'utf8')

@@ -62,6 +62,7 @@ const exit_of_code: ReadonlyMap<string, Exit> = new Map([
   ['file_held', exits.unreachable],
   ['not_a_database', exits.unreachable],
   ['newer_format', exits.unreachable],
+  ['native_not_loaded', exits.unreachable],
   ['shutting_down', exits.unreachable],
   ['store_failed', exits.unreachable],
   ['overloaded', exits.unreachable],

@@ -8,7 +8,7 @@
  * may be at this server alone, since the wait for a synchronous standby was cut off.
  */
 import { Socket } from 'node:net'
-import type { Client, QueryResult, QueryResultRow } from 'pg'
+import type { Client } from 'pg'
 import { type Clock, newAlarm, pause, within } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
 import { type Settings, settingsFault, settingsQuery } from './settings.ts'
@@ -24,7 +24,13 @@ export interface Query {
   readonly name?: string
 }
 
-export type Ask = <Row extends QueryResultRow>(query: Query) => Promise<QueryResult<Row>>
+/** As much of what pg answers as is used: its types are no part of our declarations. */
+export interface QueryAnswer<Row> {
+  readonly rows: Row[]
+  readonly rowCount: number | null
+}
+
+export type Ask = <Row extends object>(query: Query) => Promise<QueryAnswer<Row>>
 
 export interface Connection {
   /**
@@ -58,7 +64,7 @@ interface Link {
   /** What the server has warned of since the query before. */
   warning: string | undefined
   /** Rejects where there is no answer in time: the connection is over then. */
-  ask<Row extends QueryResultRow>(query: Query): Promise<QueryResult<Row>>
+  readonly ask: Ask
   end(): Promise<unknown>
   destroy(): void
 }
@@ -130,11 +136,11 @@ export function newConnection(options: ConnectionOptions): Connection {
     })
     const one: Link = {
       ...{ client, host, is_over: false, warning: undefined },
-      async ask<Row extends QueryResultRow>(query: Query) {
+      async ask(query: Query) {
         watch.begin(query)
         socket.ref()
         try {
-          const result = await client.query<Row>(query as Query & { values: unknown[] })
+          const result = await client.query(query as Query & { values: unknown[] })
           if (one.warning === undefined) return result
           const warned = `the database at ${host.name} warns: ${one.warning}`
           one.warning = undefined

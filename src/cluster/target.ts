@@ -7,7 +7,6 @@
  * says `sslmode=disable`. The files of certificates are read anew for each connection.
  */
 import { readFileSync } from 'node:fs'
-import type { ClientConfig } from 'pg'
 import { type Fault, fault } from '../core/faults.ts'
 import { hostAndPort, isLoopback } from '../core/host.ts'
 import { passwordFor } from './password.ts'
@@ -19,11 +18,22 @@ export interface Target {
   /** Settings that lose what was answered are taken as well. */
   readonly unsafe: boolean
   /** Throws `not_possible` where a file that it names cannot be read. */
-  configOf(host: Host): ClientConfig
+  configOf(host: Host): DatabaseLogin
   /** The url, which has no secret. */
   readonly url: string
   /** Whether a connection has been right, so that what is wrong now may become right again. */
   readonly found: { was_right: boolean }
+}
+
+/** What pg connects with. */
+export interface DatabaseLogin {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string | undefined
+  /** The texts of the certificates; false without TLS. */
+  readonly ssl: Record<string, string> | false
+  password(): string
 }
 
 export interface Host {

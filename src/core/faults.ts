@@ -113,6 +113,7 @@ export const adminFaults = {
   file_held: 'another process holds the file',
   not_a_database: 'the file is no conveyor database',
   newer_format: 'the file was written by a newer conveyor',
+  native_not_loaded: 'a native file that data files need does not load here',
   bad_filter: 'the filter of tasks is not as described',
   bad_cursor: 'the cursor is malformed, or belongs to another filter or order',
   node_not_found: 'there is no such node',

@@ -3,13 +3,15 @@
  *
  * The lock belongs to the open descriptor, so it ends with the process however that ends, and a
  * second open in the same process is refused too. LMDB locks the `-lock` file, so the two do not
- * interfere. The descriptor is a plain number, which no garbage collection closes. The native
- * package is loaded at the first call: an engine in memory does not need it.
+ * interfere. The descriptor is a plain number, which no garbage collection closes. The native file
+ * is loaded at the first call: an engine in memory does not need it.
  */
 import { close, constants, fstat, open } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { fileFault } from './file-system.ts'
+import type { LockAddon } from './lock-addon.ts'
+import { nativeFault } from './native-part.ts'
 
 export interface FileLock {
   /** The lock lasts while this process or a child that inherits the descriptor has it open. */
@@ -20,15 +22,15 @@ export interface FileLock {
 
 /**
  * Locks the data file at `path`, which is created (mode 0600) if missing. Undefined if another
- * holder has it. Throws `not_possible` for a path that cannot be opened.
+ * holder has it. Throws `not_possible` for a path that cannot be opened, and `native_not_loaded`.
  */
 export async function lockFile(path: string): Promise<FileLock | undefined> {
-  const { tryLock } = await import('fs-native-extensions')
+  const addon = await loadFileLock()
   for (;;) {
     const fd = await openFile(path)
     let is_ours = false
     try {
-      if (!tryLock(fd)) return undefined
+      if (!tryLock(addon, fd)) return undefined
       is_ours = await isStillAt(path, fd)
     } catch (error) {
       throw fileFault(path, error)
@@ -36,6 +38,38 @@ export async function lockFile(path: string): Promise<FileLock | undefined> {
       if (!is_ours) await promisify(close)(fd)
     }
     if (is_ours) return lockOver(fd)
+  }
+}
+
+/**
+ * The bytes that are locked. On Windows a lock keeps every other descriptor, LMDB's too, from
+ * reading and writing them: there it is one byte that no file reaches, of those that earlier
+ * versions lock.
+ */
+const [lock_at, lock_bytes] = process.platform === 'win32' ? [2 ** 62, 1] : [0, 0]
+
+/** False if another holder has the lock. */
+function tryLock(addon: LockAddon, fd: number): boolean {
+  try {
+    addon.tryLock(fd, lock_at, lock_bytes, true)
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'EAGAIN') return false
+    throw error
+  }
+}
+
+/** The native file; throws `native_not_loaded`. */
+export async function loadFileLock(): Promise<LockAddon> {
+  try {
+    // The native file calls functions of libuv that these lack: it would end their process.
+    const { bun, deno } = process.versions
+    if (bun !== undefined) throw new Error('Bun lacks functions of libuv')
+    if (deno !== undefined) throw new Error('Deno lacks functions of libuv')
+    const { loadLockAddon } = await import('./lock-addon.ts')
+    return loadLockAddon()
+  } catch (error) {
+    throw nativeFault('the file lock', error)
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * The owner record: a small file beside the data file that says which process holds the lock, and
- * where its admin socket is. It counts only while the lock is held, so it needs no removal and no
- * sync; a process that cannot write it is simply not named.
+ * where its admin socket is. It counts only while the lock is held, so it needs no sync, and one
+ * that a killed process left does no harm; a process that cannot write it is simply not named.
  */
-import { readFile, realpath, writeFile } from 'node:fs/promises'
+import { readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { parsePlain } from '../codec/json.ts'
 
 export interface OwnerRecord {
@@ -17,6 +17,11 @@ export interface OwnerRecord {
 /** `real_path` is the data file's, without symbolic links. */
 export async function writeOwner(real_path: string, owner: OwnerRecord): Promise<void> {
   await writeFile(ownerPath(real_path), JSON.stringify(owner), { mode: 0o600 }).catch(() => {})
+}
+
+/** The caller still holds the lock, so the record is its own. */
+export async function removeOwner(real_path: string): Promise<void> {
+  await rm(ownerPath(real_path), { force: true }).catch(() => {})
 }
 
 /** Undefined if there is no record that can be read. */

@@ -74,3 +74,23 @@ export function linkPackages(folder: string, names: readonly string[]): void {
     symlinkSync(join(top, 'node_modules', name), place)
   }
 }
+
+/** A package and all it needs, as far as the checkout has it for this machine. */
+export function withDependencies(name: string, found: Set<string> = new Set()): string[] {
+  if (found.has(name)) return []
+  found.add(name)
+  const { dependencies = {}, optionalDependencies = {} } = installed(name)
+  for (const next of Object.keys({ ...dependencies, ...optionalDependencies })) {
+    if (next in dependencies || isInstalled(next)) withDependencies(next, found)
+  }
+  return [...found]
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    installed(name)
+    return true
+  } catch {
+    return false
+  }
+}

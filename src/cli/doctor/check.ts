@@ -21,6 +21,9 @@ export interface Check {
   judge(facts: Facts): Verdict | readonly Verdict[] | undefined
 }
 
+/** The help of a verdict whose sentence has the remedy. */
+export const follow_sentence = 'do as the sentence says'
+
 export function ok(says: string): Verdict {
   return { level: 'ok', says }
 }

@@ -16,7 +16,8 @@ import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
 import { keyCheckIn } from '../../engine/secrets.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
 import { type NodeMark, readNodeMark } from '../../store/commit-log/node-mark.ts'
-import { lockFile } from '../../store/file-lock.ts'
+import { loadFileLock, lockFile } from '../../store/file-lock.ts'
+import { loadLmdb } from '../../store/lmdb/database.ts'
 import { openLmdbReadOnly } from '../../store/lmdb/read-only.ts'
 import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
 import { openReadOnly } from '../../store/read-only.ts'
@@ -48,6 +49,8 @@ export interface Inside {
 export interface Facts {
   readonly now_ms: number
   readonly node: string
+  /** Why native files do not load; missing where they do. */
+  readonly native_faults?: readonly string[]
   readonly is_full: boolean
   readonly public_url?: string
   /** As it was named. */
@@ -97,9 +100,10 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
   const pid = found.state === 'served' || found.state === 'held' ? found.owner?.pid : undefined
   const key_file = await fileAt(`${path}.key`)
   const disk = await diskOf(dirname(path))
+  const native_faults = await nativeFaults()
   const backup = options.backup === undefined ? undefined : await fileAt(options.backup)
   return {
-    ...{ now_ms: io.clock.now_ms(), node: io.node, is_full, db },
+    ...{ now_ms: io.clock.now_ms(), node: io.node, native_faults, is_full, db },
     ...(public_url === undefined ? {} : { public_url }),
     ...(file === undefined ? {} : { file }),
     ...(key_file === undefined ? {} : { key_file }),
@@ -112,6 +116,11 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
     system: await systemLimits(pid),
     ...(options.backup === undefined ? {} : { backup: backup ?? 'missing' }),
   }
+}
+
+async function nativeFaults(): Promise<string[]> {
+  const loads = await Promise.allSettled([loadLmdb(), loadFileLock()])
+  return loads.flatMap((load) => (load.status === 'rejected' ? [load.reason.message] : []))
 }
 
 type Looked = 'state' | 'fault' | 'owner' | 'inside' | 'format' | 'node_mark' | 'node_key'

@@ -36,6 +36,9 @@ function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict
         'look at the log of that process; if it hangs, kill it: what was answered is in the file',
       )
     case 'unreadable':
+      if (fault?.code === 'native_not_loaded') {
+        return bad('it cannot be looked at', 'do what the row on native files says')
+      }
       return bad(`it cannot be looked at${says}`, 'run this as the user who serves the file')
     case 'refused':
       return bad(`it does not open${says}`, 'do as the sentence says; keep the files as they are')

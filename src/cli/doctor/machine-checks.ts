@@ -1,6 +1,6 @@
 /**
- * The checks of `doctor` on the machine: Node, the disk, rights of files, the clock, certificates,
- * the limits of the system, the backup.
+ * The checks of `doctor` on the machine: Node, native files, the disk, rights of files, the clock,
+ * certificates, the limits of the system, the backup.
  */
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
@@ -9,7 +9,7 @@ import { isOpenToOthers } from '../../store/file-system.ts'
 import { bytesText, spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
 import { type CertificateFacts, certificate_ms_min } from './certificates.ts'
-import { bad, type Check, ok, type Verdict, warn } from './check.ts'
+import { bad, type Check, follow_sentence, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 
 const day_ms = 86_400_000
@@ -139,6 +139,14 @@ export const machineChecks: readonly Check[] = [
     judge({ node }) {
       if (isSupportedNode(node)) return ok(`Node ${node} is supported`)
       return bad(`Node ${node} is not supported`, `install one of ${supported_node}`)
+    },
+  },
+  {
+    name: 'native files',
+    looks_at: 'whether the native files of lmdb and of the file lock load',
+    judge({ native_faults = [] }) {
+      if (native_faults.length === 0) return ok('those of lmdb and of the file lock load')
+      return native_faults.map((says) => bad(says, follow_sentence))
     },
   },
   {

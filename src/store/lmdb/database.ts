@@ -7,6 +7,7 @@ import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../../codec/keys.ts'
 import type { KeyBytes } from '../change-encoding.ts'
 import { fileFault } from '../file-system.ts'
+import { nativeFault } from '../native-part.ts'
 import type { LmdbWriter } from './lmdb-tree.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {
@@ -55,12 +56,21 @@ export const lmdbOptions: LmdbOptions = {
   safeRestore: false,
 }
 
+/** The package; throws `native_not_loaded`. */
+export async function loadLmdb(): Promise<Pick<typeof import('lmdb'), 'open'>> {
+  try {
+    return await import('lmdb')
+  } catch (error) {
+    throw nativeFault('lmdb', error)
+  }
+}
+
 /** Throws `not_possible`. Crashes the process for a file that is not LMDB's (see lmdb/open). */
 export async function openDatabase(
   path: string,
   options: Pick<RootDatabaseOptions, 'maxReaders' | 'readOnly'> = {},
 ): Promise<LmdbDatabase> {
-  const { open } = await import('lmdb')
+  const { open } = await loadLmdb()
   try {
     return open<Buffer, Key>(path, { ...lmdbOptions, ...options })
   } catch (error) {

@@ -3,10 +3,17 @@
  * open the file, or where the disk is full when it first touches a page that is not allocated.
  */
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 
 const lock_page_bytes = 4096
 const lock_pages = 3
+
+export const lockPath = (path: string): string => `${path}-lock`
+
+/** Once the data file at `path` is closed; its lock is still held, so no reader is in the table. */
+export async function removeLockFile(path: string): Promise<void> {
+  await rm(lockPath(path), { force: true }).catch(() => {})
+}
 
 /** Allocates its pages. Rejects with the system's error. */
 export async function prepareLockFile(lock_path: string): Promise<void> {

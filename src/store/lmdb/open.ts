@@ -8,17 +8,17 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
 import { type CheckedReads, newCheckedReads } from './checked-reads.ts'
 import { openingFault } from './damage.ts'
 import { lmdbOptions, openDatabase } from './database.ts'
 import type { LmdbReads } from './lmdb-tree.ts'
-import { isZero, prepareLockFile } from './lock-file.ts'
+import { isZero, lockPath, prepareLockFile } from './lock-file.ts'
 import { checkedPages, damaged_meta, damagedPages } from './page-sums.ts'
 import { magicIn } from './pages.ts'
 import { type LmdbTreeOptions, lmdbReads, quick_bytes_max } from './tree.ts'
@@ -45,9 +45,10 @@ export async function openLmdbTree(
 ): Promise<LmdbReads> {
   const is_new = await isNewFile(path)
   if (is_new) await createFile(path)
-  const lock_path = `${path}-lock`
+  const lock_path = lockPath(path)
   await prepareLockFile(lock_path).catch((error) => {
-    throw fileFault(lock_path, error)
+    // A file that is not there cannot be made: the folder may not be written.
+    throw fileFault(existsSync(lock_path) ? lock_path : dirname(path), error)
   })
   // An earlier version had the sums of pages there.
   await rm(`${path}-sums`, { force: true }).catch(() => {})
