@@ -1,6 +1,7 @@
 /**
  * The rate limit: a token bucket of ops for each user, each certificate that acts as no user, and
- * each remote address that sends requests without either. It fills at `rate_ops_per_s` and holds one second's worth.
+ * each remote address that sends requests without either. It fills at `rate_ops_per_s` and holds
+ * one second's worth.
  *
  * A request enters while the bucket of its user is not empty, and may take it below zero. So the
  * long-run rate holds, a batch larger than the bucket can still enter, and a server can refuse
