@@ -53,10 +53,17 @@ const codeInside: Plugin = {
   },
 }
 
-/** Embeds the script of the checkpoint thread. */
+/** Embeds the scripts of the checkpoint thread and of the scan thread. */
 const commitLogInside: Plugin = {
   name: 'commit-log-inside',
   setup({ onLoad }) {
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]lmdb[\\/]scan-script\.ts$/ }, () => ({
+      contents: [
+        `const script = ${JSON.stringify(scan.outputFiles[0]?.text)}`,
+        `const options = { eval: true, execArgv: [] }`,
+        `export const scanScript = () => ({ script, options })`,
+      ].join('\n'),
+    }))
     onLoad({ filter: /[\\/]src[\\/]store[\\/]commit-log[\\/]checkpoint-script\.ts$/ }, () => ({
       contents: [
         `const script = ${JSON.stringify(checkpoint.outputFiles[0]?.text)}`,
@@ -113,6 +120,8 @@ const checkpoint = await build({
   entryPoints: ['src/store/commit-log/checkpoint-worker.ts'],
   plugins: [lmdbBeside],
 })
+
+const scan = await build({ ...threadBuild, entryPoints: ['src/store/lmdb/scan-worker.ts'] })
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: top,

@@ -12,6 +12,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { keyText } from '../src/codec/key-text.ts'
 import { atNodeKey, type Key, taskKey } from '../src/codec/keys.ts'
@@ -20,6 +21,7 @@ import { openEngine } from '../src/index.ts'
 import { encodeChange, encodedBytes } from '../src/store/change-encoding.ts'
 import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
 import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
+import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { callback_process } from './support/cli-process.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { withEvents } from './support/told-events.ts'
@@ -160,6 +162,110 @@ describe('a file keeps the checksums of its pages', () => {
       await assert.rejects(openEngine(path), { code: 'not_a_database' })
     })
   }
+})
+
+describe('a large file is read page by page until a thread has compared all of it', () => {
+  const large = { quick_bytes: 0 }
+  const keyOf = (n: number): Key => `\x7f${n.toString().padStart(5, '0')}`
+  const valueOf = (n: number): Buffer =>
+    Buffer.from(`value ${n} ${'x'.repeat(n % 7 === 0 ? 9_000 : 40)}`)
+  const count = 2_000
+
+  async function madeFile(): Promise<string> {
+    const path = newPath()
+    const tree = await openLmdbTree(path)
+    for (let from = 0; from < count; from += 500) {
+      tree.commit((writer) => {
+        for (let n = from; n < from + 500; n++) writer.put(keyOf(n), valueOf(n))
+      })
+    }
+    await tree.close()
+    return path
+  }
+
+  /** The page of a key, or the first page of its value. */
+  function pageOf(file: Buffer, n: number): number {
+    const at = file.indexOf(`value ${n} `, 0, 'latin1')
+    return Math.floor(at / page_bytes)
+  }
+
+  it('each key has its value before and after, in both directions', async () => {
+    const tree = await openLmdbTree(await madeFile(), large)
+    const all = Array.from({ length: count }, (_, n) => [keyOf(n), valueOf(n).toString()])
+    const read = (from: Key, to: Key, reverse: boolean): unknown[] =>
+      [...tree.range(from, to, reverse)].map(({ key, value }) => [key, value.toString()])
+    for (const is_done of [false, true]) {
+      if (is_done) await tree.verified()
+      assert.equal(tree.verified() === undefined, is_done)
+      assert.deepEqual(read('', '\xff', false), all)
+      assert.deepEqual(read('', '\xff', true), [...all].reverse())
+      assert.deepEqual(read(keyOf(7), keyOf(9), false), all.slice(7, 9))
+      assert.deepEqual(read(`${keyOf(7)}x`, `${keyOf(9)}x`, true), [all[9], all[8]])
+      assert.equal(tree.get(keyOf(count)), undefined)
+      for (const n of [0, 1, 7, 999, count - 1]) assert.deepEqual(tree.get(keyOf(n)), valueOf(n))
+    }
+    tree.commit((writer) => writer.put(keyOf(0), null))
+    assert.equal(tree.get(keyOf(0)), undefined)
+    assert.deepEqual(await tree.damage(), [])
+    await tree.close()
+  })
+
+  const swap = (file: Buffer, one: number, other: number): void => {
+    const kept = Buffer.from(file.subarray(one * page_bytes, (one + 1) * page_bytes))
+    file.copy(file, one * page_bytes, other * page_bytes, (other + 1) * page_bytes)
+    kept.copy(file, other * page_bytes)
+  }
+  const zero = (file: Buffer, page: number): void =>
+    void file.fill(0, page * page_bytes, (page + 1) * page_bytes)
+  const rows: readonly (readonly [string, readonly number[], (file: Buffer) => void])[] = [
+    ['zeros', [200], (file) => zero(file, pageOf(file, 200))],
+    ['swapped pages', [200, 801], (file) => swap(file, pageOf(file, 200), pageOf(file, 801))],
+    ['a bit of a value', [201], (file) => void (file[file.indexOf('value 201 ')] = 0x77)],
+    ['zeros in a large value', [700], (file) => zero(file, pageOf(file, 700) + 1)],
+  ]
+  for (const [what, damaged, change] of rows) {
+    it(`${what}: refused where they are, and by the thread`, async () => {
+      const path = await madeFile()
+      const file = readFileSync(path)
+      change(file)
+      writeFileSync(path, file)
+      const tree = await openLmdbTree(path, large)
+      const expected = {
+        code: 'store_failed',
+        message: /page \d+ is damaged: (in it key|it cannot be read).*BACKUP`$/,
+      }
+      for (const n of damaged) assert.throws(() => tree.get(keyOf(n)), expected)
+      assert.throws(() => [...tree.range('', '\xff', false)], expected)
+      assert.deepEqual(tree.get(keyOf(1_500)), valueOf(1_500))
+      await assert.rejects(async () => tree.verified(), expected)
+      assert.deepEqual(tree.get(keyOf(1_500)), valueOf(1_500))
+      await tree.close()
+    })
+  }
+
+  it('an engine fails as one that cannot write, once the thread finds the damage', async () => {
+    const { path } = await filled()
+    const tree = await openLmdbTree(path)
+    const filler = Buffer.alloc(1024 * 1024, 'filler')
+    tree.commit((writer) => {
+      for (let n = 0; n < 66; n++) writer.put(keyOf(n), filler)
+    })
+    await tree.close()
+    const handle = await open(path, 'r+')
+    await handle.write('wrong', statSync(path).size / 2)
+    await handle.close()
+    let tellFailed = (_failure: Error): void => {}
+    const failed = new Promise<Error>((resolve) => {
+      tellFailed = resolve
+    })
+    const says = /page \d+ is damaged: in it key .*; run `npx conveyor restore/
+    const opened = await openEngine(path, { onFailure: tellFailed }).catch((error: Error) => error)
+    // The thread may be faster than the opening.
+    if (opened instanceof Error) return void assert.match(opened.message, says)
+    await using engine = opened
+    assert.match((await failed).message, says)
+    await assert.rejects(engine.create({ conv_id, ref: 'two', data: {} }), { code: 'store_failed' })
+  })
 })
 
 it('any one bit of a frame is put right', () => {

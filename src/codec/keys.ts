@@ -28,13 +28,12 @@
  * | 15 | schedule    | id                      | schedule record | due later than its last task
  * | 16 | failed      | conv, ms (8), task (12) | –               | of a failed task; each has one
  * | 17 | bulk        | id                      | bulk record     | its place is before its end
- * | 18 | page_sum    | block (4), or nothing   | sums of pages   | those of the pages of this file
+ * | 18 | page_sum    | block (4), or nothing   | of pages (lmdb) | no scan finds it, no snapshot
  *
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. Keys of due and ended tasks begin with the process, so the timers of a
  * paused process cost the others nothing. The ms of an ended or a failed task is its change time.
- * The keys of page_sum belong to the data file: no scan finds them, and no snapshot has them.
  */
 
 /** The bytes of a key, one character (U+0000 to U+00FF) each, so that `<` is byte order. */
@@ -106,9 +105,7 @@ export const changeKey = (n: number): Key => prefix.change + u64(n)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
 export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
-/** Without a block: what the blocks have in common (store/lmdb/page-sums). */
-export const pageSumKey = (block?: number): Key =>
-  prefix.page_sum + (block === undefined ? '' : u32(block))
+export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefined ? '' : u32(n))
 
 const types = new Map<number, KeyType>(
   Object.entries(key_types).map(([name, number]) => [number, name as KeyType]),

@@ -29,8 +29,8 @@ const damaged_end = '.damaged'
 
 /**
  * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`; no commit may happen
- * meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read, and
- * `no_space` if the disk of the copy is full.
+ * meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read,
+ * and `no_space` if the disk of the copy is full.
  */
 export async function copyDatabase(from: string, path: string): Promise<BackupFile> {
   const target = resolve(path)

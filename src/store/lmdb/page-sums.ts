@@ -4,7 +4,7 @@
  * themselves, as the records of tasks do, are left out, so that one of them that is damaged does
  * not take its neighbours along.
  *
- *     key page_sum            the last transaction whose pages all have their sum here (8), crc32 (4)
+ *     key page_sum            the last transaction whose pages all have a sum here (8), crc32 (4)
  *     key page_sum, block n   the sums of the pages from n * 1016 on (4 each), crc32 (4)
  *
  * A sum is the crc32 of what must not change in a page, 0 for a page that was never in use; the
@@ -291,9 +291,9 @@ function damagedPage(found: FoundPage, of_pages = 1): DamagedPage {
   return { page, is_missing, says: `${which} is damaged: ${keysText(found)}` }
 }
 
-function keysText({ keys }: FoundPage): string {
+function keysText({ keys, fixed }: FoundPage): string {
   const all = keys()
-  if (all.length === 0) return 'it leads to others'
+  if (all.length === 0) return fixed === undefined ? 'it cannot be read' : 'it leads to others'
   const more = all.length > told_keys ? ` and ${all.length - told_keys} more` : ''
   return `in it ${all.slice(0, told_keys).map(keyText).join(', ')}${more}`
 }
