@@ -22,6 +22,15 @@ export interface Process {
 export interface Catalog {
   /** The process in the state of `view`; undefined where there is none. */
   find(view: View, conv_id: string): Process | undefined
+  /** Graphs of definitions that are about to be stored, so that they are not compiled again. */
+  expect(versions: readonly Expected[]): void
+}
+
+/** `hash` is that of the definition. */
+export interface Expected {
+  readonly conv_id: string
+  readonly hash: string
+  readonly graph: Graph
 }
 
 interface Known {
@@ -32,7 +41,17 @@ interface Known {
 
 export function newCatalog(): Catalog {
   const known = new Map<string, Known>()
+  let expected: ReadonlyMap<string, Expected> = new Map()
+
+  function graphOf(view: View, conv_id: string, { hash, version }: ProcessRecord): Graph {
+    const ready = expected.get(conv_id)
+    return ready?.hash === hash ? ready.graph : compileStored(view, conv_id, version).graph
+  }
+
   return {
+    expect(versions) {
+      expected = new Map(versions.map((one) => [one.conv_id, one]))
+    },
     find(view, conv_id) {
       const cached = known.get(conv_id)
       const key = cached === undefined ? processKey(conv_id) : cached.key
@@ -45,7 +64,7 @@ export function newCatalog(): Catalog {
       const record_bytes = Buffer.from(bytes)
       const record = decodeRecord<ProcessRecord>(record_bytes)
       const same = cached?.process.record.hash === record.hash ? cached.process.graph : undefined
-      const graph = same ?? compileStored(view, conv_id, record.version).graph
+      const graph = same ?? graphOf(view, conv_id, record)
       const process = { conv_id, record, graph }
       known.set(conv_id, { key, record_bytes, process })
       return process

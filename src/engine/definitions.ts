@@ -4,12 +4,14 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
-import { parseJson, stringifyJson } from '../codec/json.ts'
-import { docOfPlain, plainBounds } from '../codec/plain-value.ts'
+import { isObject, parseJson, stringifyJson } from '../codec/json.ts'
+import { docOfPlain } from '../codec/plain-value.ts'
 import { fault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonValue } from '../core/model.ts'
-import { compileProcess } from '../process/compile-process.ts'
+import type { Sliced } from '../core/slices.ts'
+import { compileInSlices } from '../process/compile-process.ts'
+import { definition_values_max, export_file_bytes_max } from '../process/definition-limits.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
 import { idText } from '../process/values.ts'
@@ -33,23 +35,31 @@ export function readJson(given: unknown, limits: Limits): JsonValue {
   if (typeof given !== 'object' || given === null) {
     throw badDefinition(['a definition is one JSON object'])
   }
-  const doc = docOfPlain(given, plainBounds(limits))
+  const bounds_of_plain = {
+    nesting_max: limits.nesting_max,
+    values_max: definition_values_max,
+    chars_max: export_file_bytes_max,
+  }
+  const doc = docOfPlain(given, bounds_of_plain)
   if (typeof doc === 'string') throw badDefinition([doc])
   return parseJson(doc.text, bounds)
 }
 
-/** Compiles definitions. Each mistake names its place, and every definition needs its own id. */
-export function compileAll(
+/**
+ * Compiles definitions, in slices. Each mistake names its place, and every definition needs its own
+ * id.
+ */
+export function* compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
   handlers: Pick<Handlers, 'mayRun'>,
-): { versions: NewVersion[]; mistakes: Mistake[]; warnings: Mistake[] } {
+): Sliced<{ versions: NewVersion[]; mistakes: Mistake[]; warnings: Mistake[] }> {
   const versions: NewVersion[] = []
   const mistakes: Mistake[] = []
   const all_warnings: Mistake[] = []
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
-    const compiled = compileProcess(definition, limits, handlers.mayRun)
+    const compiled = yield* compileInSlices(definition, limits, handlers.mayRun)
     const { graph, warnings } = compiled
     const named = idText(definition.obj_id)
     const of = named === undefined ? {} : { conv_id: named }
@@ -68,10 +78,53 @@ export function compileAll(
       mistakes.push({ text: `${place}a second one of ${conv_id}, after ${other}`, conv_id })
     }
     places.set(conv_id, place)
-    const text = stringifyJson(definition)
-    versions.push({ conv_id, place, text, hash: hashOf(definition), graph, warnings })
+    const text = yield* joined(printed(definition, stringifyJson))
+    const hash = createHash('sha256')
+    for (const piece of printed(definition, canonicalText, true)) {
+      hash.update(piece)
+      yield
+    }
+    versions.push({ conv_id, place, text, hash: hash.digest('hex'), graph, warnings })
   }
   return { versions, mistakes, warnings: all_warnings }
+}
+
+/**
+ * The text that `print` makes of a value, in pieces: of the nodes of a definition one each. Keys are
+ * in their order, or sorted as canonical text has them.
+ */
+function* printed(
+  value: JsonValue,
+  print: (value: JsonValue) => string,
+  is_sorted = false,
+  levels = definition_levels,
+): Generator<string> {
+  if (levels > 0 && Array.isArray(value)) {
+    for (const [at, one] of value.entries()) {
+      yield at === 0 ? '[' : ','
+      yield* printed(one, print, is_sorted, levels - 1)
+    }
+    yield value.length === 0 ? '[]' : ']'
+  } else if (levels > 0 && isObject(value)) {
+    const keys = is_sorted ? Object.keys(value).sort() : Object.keys(value)
+    for (const [at, key] of keys.entries()) {
+      yield `${at === 0 ? '{' : ','}${print(key)}:`
+      yield* printed(value[key] as JsonValue, print, is_sorted, levels - 1)
+    }
+    yield keys.length === 0 ? '{}' : '}'
+  } else yield print(value)
+}
+
+/** `scheme`, `nodes` and one of them. */
+const definition_levels = 3
+
+function* joined(pieces: Iterable<string>): Sliced<string> {
+  const all: string[] = []
+  for (const piece of pieces) {
+    all.push(piece)
+    yield
+  }
+  return all.join('')
 }
 
 /** Equal for definitions that are the same however they are written. */

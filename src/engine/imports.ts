@@ -13,6 +13,7 @@ import type { Chance } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import { fault, isFault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
+import { inSlices } from '../core/slices.ts'
 import type { ExportSource } from '../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../process/export-items.ts'
 import { callback_url } from '../process/templates/path.ts'
@@ -64,7 +65,9 @@ export function newImporter(options: ImporterOptions): Importer {
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
-    const { versions, mistakes, warnings } = compileAll(items.definitions, limits, handlers)
+    const { versions, mistakes, warnings } = await inSlices(
+      compileAll(items.definitions, limits, handlers),
+    )
     const refuse = (reason: unknown): never => {
       throw isFault(reason) && warnings.length > 0 ? Object.assign(reason, { warnings }) : reason
     }
@@ -108,7 +111,11 @@ export function newImporter(options: ImporterOptions): Importer {
       return { processes, aliases, variables: stored, skipped: items.skipped }
     }
     if (dry_run) return undone(store, putAll).catch(refuse)
+    catalog.expect(versions)
     const result = await store.update(putAll).catch(refuse)
+    await store.view((view) => {
+      for (const { conv_id } of versions) catalog.find(view, conv_id)
+    })
     for (const one of idle) tell('handler_unused', { ...one })
     for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
     return result
@@ -227,9 +234,12 @@ function pendingMigrations(
   const wanted = Object.fromEntries(own)
   const pending = Object.create(null) as Record<string, string>
   const without_target: Mistake[] = []
-  for (const node_id of new Set([...old.graph.nodes.keys(), ...Object.keys(old.record.moves)])) {
+  const dropped = [...old.graph.nodes.keys(), ...Object.keys(old.record.moves)].filter(
+    (node_id) => !graph.nodes.has(node_id),
+  )
+  for (const node_id of new Set(dropped)) {
     const tasks = liveTasksAt(tx, conv_id, node_id)
-    if (tasks === 0 || graph.nodes.has(node_id)) continue
+    if (tasks === 0) continue
     const before = migrationOf(old.record.moves, node_id)
     const to =
       migrationOf(wanted, node_id) ??

@@ -6,6 +6,7 @@
 import { isObject } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import { atOnce, type Sliced } from '../core/slices.ts'
 import { type GraphLimits, readHead, readTitle } from './compile-head.ts'
 import {
   brokenNode,
@@ -48,8 +49,19 @@ interface Findings {
 export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
-  isHandled: (type: string, conv_id: string | undefined) => boolean = () => false,
+  isHandled?: IsHandled,
 ): CompileResult {
+  return atOnce(compileInSlices(definition, limits, isHandled))
+}
+
+type IsHandled = (type: string, conv_id: string | undefined) => boolean
+
+/** The same, with a pause after each node: the definition must not change meanwhile. */
+export function* compileInSlices(
+  definition: JsonObject,
+  limits: GraphLimits,
+  isHandled: IsHandled = () => false,
+): Sliced<CompileResult> {
   const mistakes: string[] = []
   const warnings: string[] = []
   const head = readHead(definition, limits, { mistakes, warnings })
@@ -73,9 +85,11 @@ export function compileProcess(
       isReachable: () => reachable.has(id),
     }
     nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
+    yield
   }
   const raws = new Map([...heads.values()].map(({ id, raw }) => [id, raw]))
   for (const { id, text } of in_nodes) mistaken_nodes.set(text, nameOf(raws.get(id)))
+  yield
   const start_id = readStart(heads, mistakes)
   const is_draft = listOfNodes(definition.scheme)?.length === 0
   if (start_id === undefined && !is_draft) {
@@ -89,9 +103,11 @@ export function compileProcess(
     else warnings.push(`${text}, and a task that is moved here fails`)
     if (is_broken) nodes.set(id, brokenNode(nodes.get(id) as GraphNode))
   }
+  yield
   for (const [at, { id, raw }] of heads) {
     if (!reachable.has(id)) warnings.push(`${placeOf(at, raw)}: nothing leads here from the start`)
   }
+  yield
   const reached = [...heads].filter(([, { id }]) => reachable.has(id))
   const places = new Map(reached.map(([at, { id, raw }]) => [id, placeOf(at, raw)]))
   for (const [id, api_id] of earlyCallbacks(new Map(reached.map(([, { id, raw }]) => [id, raw])))) {

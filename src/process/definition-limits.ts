@@ -25,6 +25,8 @@ export const steps_max = 1_000_000
 export const id_chars_max = limitTable.ref_chars_max.value
 /** Characters of an alias: with its `@` it is no longer than a conv_id. */
 export const alias_chars_max = limitTable.conv_id_chars_max.max - 1
+/** Keys and values of definitions that are given as values, not as text. */
+export const definition_values_max = 1_000_000
 /** Files of one import, bytes of one of them, and of all of them. */
 export const export_files_max = 10_000
 export const export_file_bytes_max = 16 * 1024 * 1024

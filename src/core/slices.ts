@@ -1,0 +1,27 @@
+/**
+ * Work that is long and may be interrupted: a generator that yields where others may have their
+ * turn. It is run at once where a transaction needs the result, or in slices of a few milliseconds,
+ * between which the event loop serves callers.
+ */
+import { nextTurn } from './clock.ts'
+
+export type Sliced<Result> = Generator<void, Result>
+
+const slice_ms = 8
+
+export function atOnce<Result>(work: Sliced<Result>): Result {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+export async function inSlices<Result>(work: Sliced<Result>): Promise<Result> {
+  for (let began_ms = performance.now(); ; ) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    if (performance.now() - began_ms < slice_ms) continue
+    await nextTurn()
+    began_ms = performance.now()
+  }
+}
