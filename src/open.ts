@@ -25,6 +25,7 @@ import { newExecutors } from './executors/executors.ts'
 import type { AdminServer } from './server/admin/server.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
+import { checkMayStart } from './store/commit-log/checkpoint-process.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { readLogMark } from './store/commit-log/log-mark.ts'
@@ -179,6 +180,8 @@ async function lockedFile(
   limits: Limits,
   options: EngineOptions,
 ): Promise<DataFile> {
+  const { openDataFile } = await import('./store/data-file.ts')
+  checkMayStart(path)
   const { lockDataFile } = await import('./store/restored-file.ts')
   const lock = await lockDataFile(path)
   if (lock === undefined) {
@@ -193,7 +196,6 @@ async function lockedFile(
     path: real_path,
     key_path: `${real_path}.key`,
     async openTree(claim, { tell, reads }) {
-      const { openDataFile } = await import('./store/data-file.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openDataFile(real_path, {
         lock_fd: lock.fd,
@@ -223,7 +225,7 @@ async function lockedFile(
       if (node_file !== undefined) throw node_file
       const tree = await openCommitLogTree(below, real_path, {
         id: chance.bytes(commit_log_id_bytes),
-        claim: claim(below),
+        claim,
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,
         checkpoint_bytes: limits.checkpoint_bytes,

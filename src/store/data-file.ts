@@ -2,12 +2,11 @@
  * The data file of an engine: this process reads it, and another one writes it.
  */
 import { newCheckpointProcess } from './commit-log/checkpoint-process.ts'
-import { manifest_key } from './commit-log/manifest.ts'
-import { node_mark_key } from './commit-log/node-mark.ts'
+import { copy_mark } from './commit-log/log-mark.ts'
 import type { LmdbTree } from './lmdb/lmdb-tree.ts'
 import { type OpenLmdbOptions, openLmdbTree } from './lmdb/open.ts'
 
-export interface DataFileOptions extends Omit<OpenLmdbOptions, 'not_copied'> {
+export interface DataFileOptions extends Omit<OpenLmdbOptions, 'backup_mark'> {
   /** The descriptor that holds the lock of the file. */
   readonly lock_fd?: number
 }
@@ -15,8 +14,7 @@ export interface DataFileOptions extends Omit<OpenLmdbOptions, 'not_copied'> {
 /** Rejects as `openLmdbTree`. */
 export async function openDataFile(path: string, options: DataFileOptions = {}): Promise<LmdbTree> {
   const { lock_fd, ...others } = options
-  const not_copied = [manifest_key, node_mark_key]
-  const reads = await openLmdbTree(path, { ...others, not_copied })
+  const reads = await openLmdbTree(path, { ...others, backup_mark: copy_mark })
   const writer = newCheckpointProcess(path, lock_fd)
   return {
     ...reads,

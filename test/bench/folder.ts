@@ -45,10 +45,7 @@ const child_names = [
 ] as const
 /** The engine starts its threads from scripts beside its own. */
 const threads = [
-  [
-    'checkpoint-worker',
-    join(import.meta.dirname, '../../src/store/commit-log/checkpoint-worker.ts'),
-  ],
+  ['checkpoint-child', join(import.meta.dirname, '../../src/store/commit-log/checkpoint-child.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]
 export type ChildName = (typeof child_names)[number]

@@ -94,8 +94,9 @@ async function run({ log, manifest, slice }: JobHead, bytes: Buffer): Promise<vo
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     say({ says: 'failed', error: text, no_space: isFull(error) })
-    // Only a lack of space leaves LMDB as it was.
-    if (!isFull(error)) process.exit()
+    // Nothing was written if its own measure of the disk was too small. Where LMDB has failed,
+    // memory may be corrupt.
+    if (!isFull(error) || (error as Error).cause !== undefined) process.exit()
   }
   idle = setTimeout(end, idle_ms)
 }

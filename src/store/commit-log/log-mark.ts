@@ -23,6 +23,9 @@ export type LogMark =
   | { readonly state: 'closed'; readonly id: string; readonly seq: number; readonly tail?: Tail }
   | { readonly state: 'copy' }
 
+/** What a backup says. */
+export const copy_mark: Buffer = bytesOf({ state: 'copy' })
+
 /** Frames at a place of the data file. */
 export interface Tail {
   readonly at: number
@@ -62,10 +65,14 @@ export async function readTail(path: string, { at, bytes }: Tail): Promise<Buffe
 
 async function putMark(file: FileHandle, mark: LogMark): Promise<void> {
   const { page_bytes, generation } = await readIn(file)
-  const payload = Buffer.from(JSON.stringify(mark))
+  const payload = bytesOf(mark)
   const placed = placedMark(page_bytes, 'log', { generation: generation + 1, payload })
   await writeAll(file, placed.bytes, placed.at)
   await settledUninterrupted(() => file.datasync())
+}
+
+function bytesOf(mark: LogMark): Buffer {
+  return Buffer.from(JSON.stringify(mark))
 }
 
 async function readIn(file: FileHandle): Promise<{

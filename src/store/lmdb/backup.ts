@@ -3,9 +3,8 @@
  * target, synced, opened and read completely, and only then gets its name. A failure leaves nothing
  * behind, and an existing file is never replaced.
  */
-import { chmod, link, lstat, rename, stat } from 'node:fs/promises'
+import { chmod, link, lstat, open, rename, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Key } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from '../file-system.ts'
@@ -13,20 +12,21 @@ import { makePrivateFolder } from '../private-folder.ts'
 import { key_bytes_max } from '../tree.ts'
 import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
 import { prepareLockFile } from './lock-file.ts'
+import { readMark, writeMark } from './marks.ts'
 
 /** Entries read from the copy before the event loop gets a turn. */
 const slice_entries = 512
 const last_key = '\xff'.repeat(key_bytes_max)
 
 /**
- * Copies the last durable state, without the keys `left_out`, to a new file at `path` (mode 0600);
+ * Copies the last durable state to a new file at `path` (mode 0600), which gets this record `log`;
  * returns its size in bytes. Throws `not_possible` if the file exists, or if the copy cannot be
  * written or read, and `no_space` if the disk of the copy is full.
  */
 export async function copyDatabase(
   db: LmdbDatabase,
   path: string,
-  left_out: readonly Key[],
+  log_mark: Buffer | undefined,
 ): Promise<number> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
@@ -35,7 +35,8 @@ export async function copyDatabase(
     const copy = join(folder.path, 'copy')
     await db.backup(copy, false)
     await chmod(copy, 0o600)
-    await removeKeys(copy, left_out)
+    await prepareLockFile(`${copy}-lock`)
+    if (log_mark !== undefined) await putLogMark(copy, statsOf(db).pageSize, log_mark)
     await syncPath(copy)
     await readCompletely(copy)
     await giveName(copy, target, path)
@@ -48,13 +49,14 @@ export async function copyDatabase(
   }
 }
 
-async function removeKeys(copy: string, keys: readonly Key[]): Promise<void> {
-  await prepareLockFile(`${copy}-lock`)
-  const db = await openDatabase(copy)
+/** Without LMDB, whose failed writes may corrupt the memory of their process. */
+async function putLogMark(copy: string, page_bytes: number, payload: Buffer): Promise<void> {
+  const file = await open(copy, 'r+')
   try {
-    for (const key of keys) if (db.doesExist(key)) db.removeSync(key)
+    const { generation = 0 } = readMark(file.fd, page_bytes, 'log') ?? {}
+    writeMark(file.fd, page_bytes, 'log', { generation: generation + 1, payload })
   } finally {
-    await db.close()
+    await file.close()
   }
 }
 

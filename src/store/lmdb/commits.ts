@@ -10,12 +10,10 @@ import { constants as system } from 'node:os'
 import { fault } from '../../core/faults.ts'
 import { isFull, uninterrupted } from '../file-system.ts'
 import { newWriter, openDatabase } from './database.ts'
+import { full_disk_bytes } from './disk-space.ts'
 import type { WritableTree } from './lmdb-tree.ts'
 import { newPageSums } from './page-sums.ts'
 import { checkOpens, freeBytesAt, type LmdbTreeOptions, lmdbReads } from './tree.ts'
-
-/** A disk with less than this is full. */
-const full_disk_bytes = 4 * 1024 * 1024
 
 /** The file must exist, and no other process may write it. */
 export async function openWritableTree(

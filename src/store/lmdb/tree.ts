@@ -20,8 +20,8 @@ import { damagedPages } from './page-sums.ts'
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
   readonly readers_max?: number
-  /** Keys that belong to this file alone: a backup leaves them out. */
-  readonly not_copied?: readonly Key[]
+  /** The record `log` (lmdb/marks) of a backup. */
+  readonly backup_mark?: Buffer
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
 }
@@ -46,7 +46,7 @@ export async function checkOpens(path: string): Promise<void> {
 export function lmdbReads(
   db: LmdbDatabase,
   path: string,
-  { not_copied = [], growing = [] }: LmdbTreeOptions = {},
+  { backup_mark, growing = [] }: LmdbTreeOptions = {},
 ): LmdbReads {
   const last_keys = newLastKeys(growing, ({ from, to }) => {
     for (const { key } of rangeOf(db, from, to, true)) return key
@@ -79,7 +79,7 @@ export function lmdbReads(
   /** A copy gets sums of its own, with which damaged pages would pass for sound ones. */
   async function copySound(target: string): Promise<number> {
     const [says] = await damage(1)
-    if (says === undefined) return copyDatabase(db, target, not_copied)
+    if (says === undefined) return copyDatabase(db, target, backup_mark)
     throw fault('not_possible', `${path}: ${says}; a copy would hide it`)
   }
 
