@@ -1,16 +1,17 @@
 /**
  * Writes into the data file, each in a child process: LMDB may corrupt the memory of a process in
- * which a write of its fails, and ends it for a page that is damaged. So this process only reads.
+ * which a write of its fails. So this process only reads.
  *
- * The child starts with the first write, ends itself after some seconds without one, and ends at the
- * latest with this process: it inherits the descriptor that holds the lock of the data file, so no
- * other process opens the file before it has ended. A child that dies is replaced once, because a
- * write that broke off is simply repeated: until it is complete the commit log has all of it.
+ * The child starts with the first write, ends itself after some seconds without one, and ends at
+ * the latest with this process. It inherits the descriptor that holds the lock of the data file, so
+ * no other process opens the file before it has ended. A child that dies is replaced once, because
+ * a write that broke off is simply repeated: until it is complete the commit log has all of it.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
+import type { Socket } from 'node:net'
+import { parsePlain } from '../../codec/json.ts'
+import { pause, systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import { full_disk_bytes } from '../lmdb/disk-space.ts'
 import type { WriteJob } from '../lmdb/lmdb-tree.ts'
@@ -36,7 +37,7 @@ const starts = { tries_max: 60, pause_ms: 500 }
 type Outcome = Extract<ChildMessage, { readonly says: 'done' | 'failed' }>
 
 interface Child {
-  readonly process: ChildProcess
+  kill(): void
   readonly ended: Promise<void>
   /** Undefined if it ended without an answer. */
   run(job: WriteJob, onCommit: () => void): Promise<Outcome | undefined>
@@ -64,7 +65,7 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
         const { code, message } = error as { code?: unknown; message?: unknown }
         if (tries === starts.tries_max || !transient.includes(code))
           throw new Error(`the checkpoint process cannot start: ${message}`, { cause: error })
-        await pause(starts.pause_ms)
+        await pause(systemClock, starts.pause_ms)
       }
     }
   }
@@ -94,8 +95,7 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
     },
     async close() {
       // Between two jobs nothing is lost with it.
-      child?.process.ref()
-      child?.process.kill('SIGKILL')
+      child?.kill()
       await child?.ended
       child = undefined
     },
@@ -111,7 +111,8 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
     windowsHide: true,
   })
   await once(process_of, 'spawn')
-  const [stdin, stdout, stderr] = process_of.stdio as unknown as [Writable, Readable, Readable]
+  const streams = process_of.stdio.slice(0, 3) as Socket[]
+  const [stdin, stdout, stderr] = streams as [Socket, Socket, Socket]
   let how = ''
   let said = ''
   let rest = ''
@@ -143,7 +144,6 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
       else onMessage?.(message)
     }
   })
-  const streams = [stdin, stdout, stderr] as unknown as { ref(): void; unref(): void }[]
   const keepAlive = (is_busy: boolean): void => {
     for (const one of [process_of, ...streams]) is_busy ? one.ref() : one.unref()
   }
@@ -168,7 +168,10 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
   }
 
   return {
-    process: process_of,
+    kill() {
+      keepAlive(true)
+      process_of.kill('SIGKILL')
+    },
     ended,
     end: () => (said === '' ? how : `${how}: ${said.replace(/[\s\p{Cc}]+/gu, ' ').trim()}`),
     run(job, onCommit) {
@@ -190,7 +193,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
 function messageIn(line: string): ChildMessage | undefined {
   if (!line.startsWith('{"says":')) return undefined
   try {
-    return JSON.parse(line) as ChildMessage
+    return parsePlain(line) as ChildMessage
   } catch {
     return undefined
   }

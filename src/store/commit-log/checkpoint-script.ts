@@ -15,5 +15,5 @@ export interface CheckpointScript {
 /** Throws `not_possible` where the script is missing. */
 export function checkpointScript(): CheckpointScript {
   const { script } = threadStart(import.meta.url, 'checkpoint-child')
-  return { args: script instanceof URL ? [fileURLToPath(script)] : ['-e', script, '--'] }
+  return { args: typeof script === 'string' ? ['-e', script, '--'] : [fileURLToPath(script)] }
 }

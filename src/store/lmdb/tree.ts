@@ -142,10 +142,10 @@ function usageOf(db: LmdbDatabase, path: string): FileUsage {
   const stats = statsOf(db)
   const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = stats
   const used_pages = treeBranchPageCount + treeLeafPageCount + overflowPages + other_pages
-  const used_bytes = used_pages * pageSize
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  const used_bytes = Math.min(used_pages * pageSize, size)
   const end_bytes = (stats.lastPageNumber + 1) * pageSize
-  return { used_bytes, reusable_bytes: Math.max(0, size - used_bytes), end_bytes }
+  return { used_bytes, reusable_bytes: size - used_bytes, end_bytes }
 }
 
 /**
