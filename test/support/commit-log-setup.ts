@@ -295,7 +295,7 @@ async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<voi
       const { frames, ...seqs } = commit_log.frozenFrames()
       const manifest: Manifest = { id: file.id, seq: seqs.last_seq, is_open: true }
       const log = { id: file.id, ...seqs }
-      const job = { frames: [frames], log, manifest, slice: no_slice }
+      const job = { frames: [Buffer.from(frames)], log, manifest, slice: no_slice }
       if (step === 'checkpoint') {
         runWriteJob(tree, job)
         commit_log.releaseFrozen()
