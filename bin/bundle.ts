@@ -53,7 +53,10 @@ const codeInside: Plugin = {
   },
 }
 
-/** Embeds the scripts of the checkpoint thread and of the scan thread. */
+/**
+ * Embeds the scripts of the scan thread and of the checkpoint process, which is longer than an argument of a process may
+ * be: a small one reads it from standard input.
+ */
 const commitLogInside: Plugin = {
   name: 'commit-log-inside',
   setup({ onLoad }) {
@@ -66,17 +69,27 @@ const commitLogInside: Plugin = {
     }))
     onLoad({ filter: /[\\/]src[\\/]store[\\/]commit-log[\\/]checkpoint-script\.ts$/ }, () => ({
       contents: [
-        `const script = ${JSON.stringify(checkpoint.outputFiles[0]?.text)}`,
-        `const options = { eval: true, execArgv: [] }`,
+        `const text = ${JSON.stringify(checkpoint.outputFiles[0]?.text)}`,
+        `const starter = ${JSON.stringify(starter)}`,
         `export function checkpointScript() {`,
-        `  return { script, options, data: { beside: import.meta.url } }`,
+        `  const bytes = String(Buffer.byteLength(text))`,
+        `  return { args: ['-e', starter, '--', bytes, import.meta.url], text }`,
         `}`,
       ].join('\n'),
     }))
   },
 }
 
-/** A thread started from text has no path to resolve from, so it loads lmdb beside the bundle. */
+const starter = `
+const text = Buffer.alloc(Number(process.argv[1]))
+for (let at = 0; at < text.length; ) {
+  const read = require('fs').readSync(0, text, at)
+  if (read === 0) process.exit()
+  at += read
+}
+Function('require', text.toString())(require)`
+
+/** A script started from text has no path to resolve from, so it loads lmdb beside the bundle. */
 const lmdbBeside: Plugin = {
   name: 'lmdb-beside',
   setup({ onResolve, onLoad }) {
@@ -84,8 +97,7 @@ const lmdbBeside: Plugin = {
     onLoad({ filter: /^lmdb$/, namespace: 'beside' }, () => ({
       contents: [
         `const { createRequire } = require('node:module')`,
-        `const { workerData } = require('node:worker_threads')`,
-        `module.exports = createRequire(workerData.beside)('lmdb')`,
+        `module.exports = createRequire(process.argv[2])('lmdb')`,
       ].join('\n'),
     }))
   },
@@ -117,7 +129,7 @@ const code = await build({
 
 const checkpoint = await build({
   ...threadBuild,
-  entryPoints: ['src/store/commit-log/checkpoint-worker.ts'],
+  entryPoints: ['src/store/commit-log/checkpoint-child.ts'],
   plugins: [lmdbBeside],
 })
 
@@ -148,7 +160,7 @@ if (!outputFiles[0]?.text.includes('loadAddon({')) {
 if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
-if (!outputFiles[0]?.text.includes('{ beside: import.meta.url }')) {
+if (!outputFiles[0]?.text.includes('bytes, import.meta.url]')) {
   throw new Error('the program no longer asks src/store/commit-log/checkpoint-script.ts')
 }
 mkdirSync(dirname(out), { recursive: true })

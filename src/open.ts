@@ -26,6 +26,7 @@ import { newExecutors } from './executors/executors.ts'
 import type { AdminServer } from './server/admin/server.ts'
 import { newBloomFilter } from './store/bloom-filter.ts'
 import { type ChangeBuffer, newChangeBuffer } from './store/change-buffer.ts'
+import { checkMayStart } from './store/commit-log/checkpoint-process.ts'
 import { checkpointScript } from './store/commit-log/checkpoint-script.ts'
 import { commit_log_id_bytes } from './store/commit-log/frame.ts'
 import { readLogMark } from './store/commit-log/log-mark.ts'
@@ -181,6 +182,8 @@ async function lockedFile(
   options: EngineOptions,
 ): Promise<DataFile> {
   const { loadLmdb } = await import('./store/lmdb/database.ts')
+  const { openDataFile } = await import('./store/data-file.ts')
+  checkMayStart(path)
   const { lockDataFile } = await import('./store/restored-file.ts')
   // Before the lock makes a file that then could not be opened.
   await loadLmdb()
@@ -202,7 +205,6 @@ async function lockedFile(
     path: real_path,
     key_path: `${real_path}.key`,
     async openTree(claim, { tell, reads }) {
-      const { openDataFile } = await import('./store/data-file.ts')
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openDataFile(real_path, {
         lock_fd: lock.fd,
@@ -232,7 +234,7 @@ async function lockedFile(
       if (node_file !== undefined) throw node_file
       const tree = await openCommitLogTree(below, real_path, {
         id: chance.bytes(commit_log_id_bytes),
-        claim: claim(below),
+        claim,
         blocking: options.blocking_commits ?? true,
         reserve_bytes: limits.disk_free_bytes_min,
         checkpoint_bytes: limits.checkpoint_bytes,

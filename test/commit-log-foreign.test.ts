@@ -8,7 +8,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { framesIn } from '../src/store/commit-log/frame.ts'
-import { manifest_key } from '../src/store/commit-log/manifest.ts'
+import { readLogMark } from '../src/store/commit-log/log-mark.ts'
 import { segmentPaths } from '../src/store/commit-log/recovery.ts'
 import {
   assertOpens,
@@ -231,7 +231,7 @@ describe('a backup during commits', () => {
     })
   }
 
-  it('holds every group that was acknowledged before, none in part, and no manifest', async () => {
+  it('holds every group that was acknowledged before, none in part, and says that it is a copy', async () => {
     const path = newPath()
     const tree = await openWithCommitLog(path, tiny_bounds)
     let acked = 0
@@ -255,7 +255,7 @@ describe('a backup during commits', () => {
     await tree.close()
     for (const { target, from, to } of copies) {
       const below = await openTree(target)
-      assert.equal(below.get(manifest_key), undefined)
+      assert.deepEqual(await readLogMark(target), { state: 'copy' })
       const state = stateOf(below)
       await below.close()
       assertState(state, from, to)

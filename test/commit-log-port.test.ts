@@ -26,7 +26,7 @@ import { quickFolder, quickPaths } from './support/store-folder.ts'
 
 const postgres = await postgresOrSkip()
 
-const known = (manifest: Manifest): KnownLog => ({ manifest, is_marked_open: false })
+const known = (manifest: Manifest): KnownLog => ({ manifest })
 
 async function segmentsBed(): Promise<CommitLogBed> {
   const folder = await quickFolder('conveyor-port-')

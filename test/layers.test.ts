@@ -99,8 +99,9 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/\bnew Date\(\)/, /^nowhere$/],
   [/\bsetTimeout\(|\bsetInterval\(/, /^core\/clock\.ts$/],
   [/\bMath\.random\(|\brandomBytes\(/, /^core\/clock\.ts$/],
-  [/\bprocess\.env\b/, /^nowhere$/],
-  [/\bprocess\.(exit|on)\b/, /^nowhere$/],
+  [/\bprocess\.env\b/, /^store\/commit-log\/checkpoint-process\.ts$/],
+  // A process of its own.
+  [/\bprocess\.(exit|on)\b/, /^store\/commit-log\/checkpoint-child\.ts$/],
   [/'lmdb'/, /^store\/lmdb\//],
   [/fs-native-extensions\//, /^store\/lock-addon\.ts$/],
   [/\bkey_types\b/, /^codec\/keys\.ts$/],

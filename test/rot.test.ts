@@ -18,11 +18,14 @@ import { keyText } from '../src/codec/key-text.ts'
 import { atNodeKey, type Key, taskKey } from '../src/codec/keys.ts'
 import type { Engine } from '../src/engine/api.ts'
 import { openEngine } from '../src/index.ts'
+import { changesOf } from '../src/store/change-buffer.ts'
 import { encodeChange, encodedBytes } from '../src/store/change-encoding.ts'
+import { frameOf } from '../src/store/commit-log/checkpoint.ts'
 import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
 import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
-import { openLmdbTree } from '../src/store/lmdb/open.ts'
+import { openDataFile } from '../src/store/data-file.ts'
 import { callback_process } from './support/cli-process.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { withEvents } from './support/told-events.ts'
 
@@ -173,7 +176,7 @@ describe('a large file is read page by page until a thread has compared all of i
 
   async function madeFile(): Promise<string> {
     const path = newPath()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     for (let from = 0; from < count; from += 500) {
       tree.commit((writer) => {
         for (let n = from; n < from + 500; n++) writer.put(keyOf(n), valueOf(n))
@@ -190,7 +193,7 @@ describe('a large file is read page by page until a thread has compared all of i
   }
 
   it('each key has its value before and after, in both directions', async () => {
-    const tree = await openLmdbTree(await madeFile(), large)
+    const tree = await openDataFile(await madeFile(), large)
     const all = Array.from({ length: count }, (_, n) => [keyOf(n), valueOf(n).toString()])
     const read = (from: Key, to: Key, reverse: boolean): unknown[] =>
       [...tree.range(from, to, reverse)].map(({ key, value }) => [key, value.toString()])
@@ -204,7 +207,7 @@ describe('a large file is read page by page until a thread has compared all of i
       assert.equal(tree.get(keyOf(count)), undefined)
       for (const n of [0, 1, 7, 999, count - 1]) assert.deepEqual(tree.get(keyOf(n)), valueOf(n))
     }
-    tree.commit((writer) => writer.put(keyOf(0), null))
+    await tree.write({ frames: [frameOf(changesOf([[keyOf(0), null]]))] })
     assert.equal(tree.get(keyOf(0)), undefined)
     assert.deepEqual(await tree.damage(), [])
     await tree.close()
@@ -229,7 +232,7 @@ describe('a large file is read page by page until a thread has compared all of i
       const file = readFileSync(path)
       change(file)
       writeFileSync(path, file)
-      const tree = await openLmdbTree(path, large)
+      const tree = await openDataFile(path, large)
       const expected = {
         code: 'store_failed',
         message: /page \d+ is damaged: (in it key|it cannot be read).*BACKUP`$/,
@@ -245,7 +248,7 @@ describe('a large file is read page by page until a thread has compared all of i
 
   it('an engine fails as one that cannot write, once the thread finds the damage', async () => {
     const { path } = await filled()
-    const tree = await openLmdbTree(path)
+    const tree = await openInProcess(path)
     const filler = Buffer.alloc(1024 * 1024, 'filler')
     tree.commit((writer) => {
       for (let n = 0; n < 66; n++) writer.put(keyOf(n), filler)

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import type { CommitLogBounds } from '../src/store/commit-log/bounds.ts'
+import { copy_mark } from '../src/store/commit-log/log-mark.ts'
 import { decodeManifest, manifest_key } from '../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../src/store/commit-log/open.ts'
 import { segmentPaths } from '../src/store/commit-log/recovery.ts'
@@ -36,7 +37,7 @@ function bedWith(bounds: Partial<CommitLogBounds>, folder: () => string): () => 
     return {
       lasts: true,
       open: async () => {
-        const below = await openInProcess(path)
+        const below = await openInProcess(path, { backup_mark: copy_mark })
         const tree = await openCommitLogTree(below, path, { id, bounds })
         opened.push(tree)
         return tree
@@ -70,7 +71,7 @@ storeSuite(
 
 it('changes committed during a checkpoint get one of their own, without a further commit', async () => {
   const path = join(folder, 'behind.conveyor')
-  const below = await openInProcess(path)
+  const below = await openInProcess(path, { backup_mark: copy_mark })
   const tree = await openCommitLogTree(below, path, { id, bounds: tiny })
   for (let n = 1; n <= 5; n++) await tree.commit(groupOf(n))
   // One for each group, behind the first frame of the commit log.

@@ -8,6 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type Fault, fault } from '../src/core/faults.ts'
 import { encodeChange, encodedBytes, nextOffset } from '../src/store/change-encoding.ts'
+import { openDataFile } from '../src/store/data-file.ts'
 import { openingError } from '../src/store/file-system.ts'
 import { openWritableTree } from '../src/store/lmdb/commits.ts'
 import { lastOfRuns, putFences, removeFences } from '../src/store/lmdb/full-pages.ts'
@@ -376,8 +377,10 @@ describe('lmdb: the file', () => {
     const shut = { code: 'shutting_down' }
     assert.throws(() => tree.get('a'), shut)
     assert.throws(() => [...tree.range('a', 'b', false)], shut)
-    assert.throws(() => tree.commit(() => {}), shut)
     await assert.rejects(tree.backup(newPath()), shut)
+    const file = await openDataFile(newPath())
+    await file.close()
+    await assert.rejects(file.write({ frames: [] }), shut)
   })
 })
 

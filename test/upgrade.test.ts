@@ -16,6 +16,7 @@ import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
+import { openReadOnly } from '../src/store/read-only.ts'
 import type { Store } from '../src/store/store.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { openInProcess } from './support/in-process-tree.ts'
@@ -104,9 +105,10 @@ describe('an upgrade', () => {
       const below = new Map(await entriesOf(`${path}-killed`))
       assert.equal(below.get(metaKey('format'))?.toString(), '3')
       await engine.close()
-      const keys = new Map(await entriesOf(path))
-      assert.equal(keys.get(metaKey('format'))?.toString(), '3')
-      assert.equal(keys.get(metaKey('upgrade')), undefined)
+      const closed = await openReadOnly(path)
+      assert.equal(closed.get(metaKey('format'))?.toString(), '3')
+      assert.equal(closed.get(metaKey('upgrade')), undefined)
+      await closed.close()
     }
   })
 

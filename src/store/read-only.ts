@@ -2,12 +2,10 @@
  * Reads a data file that nobody has open and changes nothing: what the commit log holds beyond LMDB
  * is laid over it in memory, as an opening would, but is not written. The caller holds the lock.
  */
-import { newChangeBuffer } from './change-buffer.ts'
-import { keyAt, valueAt } from './change-encoding.ts'
-import { changeOffsets } from './commit-log/frame.ts'
 import { readLogMark } from './commit-log/log-mark.ts'
 import { manifest_key } from './commit-log/manifest.ts'
 import { node_mark_key, nodeFileFault } from './commit-log/node-mark.ts'
+import { changesIn, framesIn } from './commit-log/recovered-view.ts'
 import { knownLog, recoverCommitLog } from './commit-log/recovery.ts'
 import { openLmdbReadOnly } from './lmdb/read-only.ts'
 import { mergedRange } from './merged-range.ts'
@@ -29,13 +27,8 @@ export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
     const node_file = is_alone ? undefined : nodeFileFault(tree, path)
     if (node_file !== undefined) throw node_file
     const recovered = await recoverCommitLog(path, await knownLog(tree, path))
-    const frames = (recovered ?? []).flatMap((segment) => segment.frames)
-    const changes = newChangeBuffer()
-    for (const frame of frames.sort((one, other) => one.seq - other.seq)) {
-      for (const offset of changeOffsets([frame])) {
-        changes.put(keyAt(frame.segment, offset), valueAt(frame.segment, offset))
-      }
-    }
+    const frames = framesIn(recovered)
+    const changes = changesIn(frames)
     return {
       commits: frames.length,
       damage: tree.damage,

@@ -8,9 +8,11 @@
  */
 import { constants, existsSync } from 'node:fs'
 import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { removeSegments } from './commit-log/recovery.ts'
 import { type FileLock, lockFile } from './file-lock.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
+import { type OwnerRecord, readOwner } from './owner-file.ts'
 
 /**
  * What belongs to a data file. The owner record and LMDB's table of readers say nothing once their
@@ -22,13 +24,22 @@ const ends = ['', '-log-0', '-log-1', '.key', '.key.new']
 const restoredPath = (path: string): string => `${path}.restore-decided`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 
+/** The child process of an owner that was killed ends after one commit at most. */
+const orphan = { ms_max: 10_000, pause_ms: 20 }
+
 /**
  * Locks the data file at `path` as `lockFile` does, after a restore that was cut off is finished.
+ * Waits for what an owner that has ended left behind.
  */
 export async function lockDataFile(path: string): Promise<FileLock | undefined> {
+  const until_ms = performance.now() + orphan.ms_max
   for (;;) {
     const lock = await lockFile(path)
-    if (lock === undefined) return undefined
+    if (lock === undefined) {
+      if (performance.now() >= until_ms || !hasEnded(await readOwner(path))) return undefined
+      await pause(orphan.pause_ms)
+      continue
+    }
     // The second name is beside the file itself, not beside a link to it.
     const real_path = await realpath(path)
     if (!existsSync(restoredPath(real_path))) return lock
@@ -39,6 +50,17 @@ export async function lockDataFile(path: string): Promise<FileLock | undefined> 
     } finally {
       await lock.release()
     }
+  }
+}
+
+/** False where nothing is known of the owner. */
+function hasEnded(owner: OwnerRecord | undefined): boolean {
+  if (owner === undefined) return false
+  try {
+    process.kill(owner.pid, 0)
+    return false
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'ESRCH'
   }
 }
 

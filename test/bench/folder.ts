@@ -45,10 +45,7 @@ const child_names = [
 ] as const
 /** The engine starts its threads from scripts beside its own. */
 const threads = [
-  [
-    'checkpoint-worker',
-    join(import.meta.dirname, '../../src/store/commit-log/checkpoint-worker.ts'),
-  ],
+  ['checkpoint-child', join(import.meta.dirname, '../../src/store/commit-log/checkpoint-child.ts')],
   ['scan-worker', join(import.meta.dirname, '../../src/store/lmdb/scan-worker.ts')],
   ['code-worker', join(import.meta.dirname, '../../src/executors/code-worker.ts')],
 ]

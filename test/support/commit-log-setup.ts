@@ -11,6 +11,7 @@ import type { Tell } from '../../src/core/events.ts'
 import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
 import type { CommitLogBounds } from '../../src/store/commit-log/bounds.ts'
 import { runWriteJob } from '../../src/store/commit-log/checkpoint.ts'
+import { copy_mark } from '../../src/store/commit-log/log-mark.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
 import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
@@ -95,7 +96,7 @@ export function assertState(state: State, from: number, to = from, what = ''): v
 }
 
 export function openTree(path: string): Promise<InProcessTree> {
-  return openInProcess(path)
+  return openInProcess(path, { backup_mark: copy_mark })
 }
 
 /** The n-th commit and all later ones fail; the n-th writes nothing or everything. */
@@ -294,7 +295,7 @@ async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<voi
       const { frames, ...seqs } = commit_log.frozenFrames()
       const manifest: Manifest = { id: file.id, seq: seqs.last_seq, is_open: true }
       const log = { id: file.id, ...seqs }
-      const job = { frames: [frames], log, manifest, slice: no_slice }
+      const job = { frames: [Buffer.from(frames)], log, manifest, slice: no_slice }
       if (step === 'checkpoint') {
         runWriteJob(tree, job)
         commit_log.releaseFrozen()

@@ -18,7 +18,13 @@ export async function openInProcess(
   return inProcess(await openWritableTree(path, options))
 }
 
-/** Its `write` makes commits of this tree. */
+/** Its `write` makes commits of this tree, from memory of its own as the other process has. */
 export function inProcess(tree: WritableTree): InProcessTree {
-  return { ...tree, write: async (job, onCommit) => runWriteJob(tree, job, onCommit) }
+  return {
+    ...tree,
+    async write(job, onCommit) {
+      const frames = job.frames.map((bytes) => Buffer.from(bytes))
+      runWriteJob(tree, { ...job, frames }, onCommit)
+    },
+  }
 }

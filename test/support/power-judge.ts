@@ -14,9 +14,11 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEngine } from '../../src/open.ts'
+import { copy_mark } from '../../src/store/commit-log/log-mark.ts'
 import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
 import { knownLog, recoverCommitLog } from '../../src/store/commit-log/recovery.ts'
+import type { FileUsage } from '../../src/store/lmdb/lmdb-tree.ts'
 import type { Tree } from '../../src/store/tree.ts'
 import { openInProcess } from './in-process-tree.ts'
 import { judgeLanes } from './lane-judge.ts'
@@ -146,7 +148,7 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
 }
 
 async function openTree(path: string): Promise<Tree> {
-  const tree = await openInProcess(path)
+  const tree = await openInProcess(path, { backup_mark: copy_mark })
   try {
     return await openCommitLogTree(tree, path, { id: no_id })
   } catch (error) {
@@ -155,23 +157,30 @@ async function openTree(path: string): Promise<Tree> {
   }
 }
 
+/** What LMDB finds in an image. */
+interface Below {
+  readonly digest: string
+  readonly usage: FileUsage
+  readonly manifest: Buffer | undefined
+}
+
 /** What LMDB and the recovery of the commit log find in an image, each in its files alone. */
 function newFirstLook(folder: string) {
   const files = newImageFolder(folder)
   const path = join(folder, 'db')
-  const below = new Map<string, { readonly digest: string; readonly manifest?: Buffer }>()
+  const below = new Map<string, Below>()
   const recovered = new Map<string, string>()
 
-  async function lookBelow(image: Folder) {
+  async function lookBelow(image: Folder): Promise<Below> {
     files.put()
     keepSums(path, image)
     rmSync(`${path}-lock`, { force: true })
     const { length = 0 } = image.get('db') ?? {}
     try {
-      const tree = await openInProcess(path)
+      const tree = await openInProcess(path, { backup_mark: copy_mark })
       try {
         const manifest = tree.get(manifest_key)
-        return { digest: digestOf(tree, ''), ...(manifest && { manifest }) }
+        return { digest: digestOf(tree, ''), usage: tree.usage(), manifest }
       } finally {
         await tree.close()
       }
@@ -182,9 +191,9 @@ function newFirstLook(folder: string) {
     }
   }
 
-  async function recover(image: Folder, manifest: Buffer | undefined): Promise<string> {
+  async function recover(image: Folder, { manifest, usage }: Below): Promise<string> {
     files.put()
-    const known = await knownLog({ get: () => manifest }, path)
+    const known = await knownLog({ get: () => manifest, usage: () => usage }, path)
     const segments = await recoverCommitLog(path, known)
     const hash = createHash('sha1')
     for (const { bytes, frames } of segments ?? []) {
@@ -203,8 +212,9 @@ function newFirstLook(folder: string) {
       const segments = ['db-log-0', 'db-log-1'].map((name) => digests.get(name))
       const entries = below.get(`${db} ${sums}`) ?? (await lookBelow(image))
       below.set(`${db} ${sums}`, entries)
-      const in_segments = `${segments} ${entries.manifest?.toString('base64')}`
-      const frames = recovered.get(in_segments) ?? (await recover(image, entries.manifest))
+      // The data file has a part of the log too: its record, and what the last close left.
+      const in_segments = `${segments} ${db}`
+      const frames = recovered.get(in_segments) ?? (await recover(image, entries))
       recovered.set(in_segments, frames)
       return `${entries.digest} ${frames} ${othersIn(digests)}`
     },

@@ -38,7 +38,7 @@ export async function buildChild(name: string, edits: readonly Edit[] = []): Pro
   await build({
     entryPoints: {
       child: pathOf(name),
-      'checkpoint-worker': pathOf('../../src/store/commit-log/checkpoint-worker.ts'),
+      'checkpoint-child': pathOf('../../src/store/commit-log/checkpoint-child.ts'),
       'scan-worker': pathOf('../../src/store/lmdb/scan-worker.ts'),
       'code-worker': pathOf('../../src/executors/code-worker.ts'),
     },

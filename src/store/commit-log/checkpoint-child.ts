@@ -8,6 +8,8 @@
  */
 import { writeSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
+import { parsePlain } from '../../codec/json.ts'
+import { newAlarm, systemClock } from '../../core/clock.ts'
 import { isFull } from '../file-system.ts'
 import { openWritableTree } from '../lmdb/commits.ts'
 import type { SliceBounds } from './bounds.ts'
@@ -41,7 +43,8 @@ try {
 }
 const opening = openWritableTree(path)
 opening.catch(() => {})
-let idle = setTimeout(end, idle_ms)
+const idle = newAlarm(systemClock, end)
+wait()
 let head: JobHead | undefined
 let head_text: Buffer[] = []
 let frames = Buffer.alloc(0)
@@ -50,7 +53,7 @@ let filled = 0
 process.stdin.on('end', end)
 process.stdin.on('error', end)
 process.stdin.on('data', (chunk: Buffer) => {
-  clearTimeout(idle)
+  idle.clear()
   const rest = head === undefined ? takeHead(chunk) : chunk
   if (head === undefined || rest === undefined) return
   frames.set(rest, filled)
@@ -66,7 +69,7 @@ function takeHead(chunk: Buffer): Buffer | undefined {
   const end_at = chunk.indexOf('\n')
   head_text.push(end_at < 0 ? chunk : chunk.subarray(0, end_at))
   if (end_at < 0) return undefined
-  head = JSON.parse(Buffer.concat(head_text).toString('utf8')) as JobHead
+  head = parsePlain(Buffer.concat(head_text).toString('utf8')) as JobHead
   head_text = []
   frames = Buffer.allocUnsafeSlow(head.bytes)
   filled = 0
@@ -94,10 +97,15 @@ async function run({ log, manifest, slice }: JobHead, bytes: Buffer): Promise<vo
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     say({ says: 'failed', error: text, no_space: isFull(error) })
-    // Only a lack of space leaves LMDB as it was.
-    if (!isFull(error)) process.exit()
+    // Nothing was written if its own measure of the disk was too small. Where LMDB has failed,
+    // memory may be corrupt.
+    if (!isFull(error) || (error as Error).cause !== undefined) process.exit()
   }
-  idle = setTimeout(end, idle_ms)
+  wait()
+}
+
+function wait(): void {
+  idle.ringBy(systemClock.now_ms() + idle_ms)
 }
 
 function endIfAlone(): void {

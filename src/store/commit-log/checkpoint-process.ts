@@ -1,16 +1,21 @@
 /**
  * Writes into the data file, each in a child process: LMDB may corrupt the memory of a process in
- * which a write of its fails, and ends it for a page that is damaged. So this process only reads.
+ * which a write of its fails. So this process only reads.
  *
- * The child starts with the first write, ends itself after some seconds without one, and ends at the
- * latest with this process: it inherits the descriptor that holds the lock of the data file, so no
- * other process opens the file before it has ended. A child that dies is replaced once, because a
- * write that broke off is simply repeated: until it is complete the commit log has all of it.
+ * The child starts with the first write, ends itself after some seconds without one, and ends at
+ * the latest with this process. It inherits the descriptor that holds the lock of the data file, so
+ * no other process opens the file before it has ended. A child that dies is replaced once, because
+ * a write that broke off is simply repeated: until it is complete the commit log has all of it.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { parsePlain } from '../../codec/json.ts'
+import { pause, systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
+import { full_disk_bytes } from '../lmdb/disk-space.ts'
 import type { WriteJob } from '../lmdb/lmdb-tree.ts'
+import { freeBytesAt } from '../lmdb/tree.ts'
 import type { ChildMessage, JobHead } from './checkpoint-child.ts'
 import { checkpointScript } from './checkpoint-script.ts'
 
@@ -25,11 +30,14 @@ export interface CheckpointProcess {
 const chunk_bytes = 256 * 1024
 /** Of what the child wrote to its standard error. */
 const said_chars = 500
+/** The system may lack these for a moment, such as descriptors while many callers are connected. */
+const transient: readonly unknown[] = ['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']
+const starts = { tries_max: 60, pause_ms: 500 }
 
 type Outcome = Extract<ChildMessage, { readonly says: 'done' | 'failed' }>
 
 interface Child {
-  readonly process: ChildProcess
+  kill(): void
   readonly ended: Promise<void>
   /** Undefined if it ended without an answer. */
   run(job: WriteJob, onCommit: () => void): Promise<Outcome | undefined>
@@ -37,19 +45,45 @@ interface Child {
   end(): string
 }
 
+/** Throws `not_possible` where Node's permission model allows no other process. */
+export function checkMayStart(path: string): void {
+  const { permission } = process as { permission?: { has(scope: string): boolean } }
+  if (permission === undefined || permission.has('child')) return
+  const says = `${path} is written by a child process, which Node's --permission does not allow`
+  throw fault('not_possible', `${says}; add --allow-child-process`)
+}
+
 /** `lock_fd` holds the lock of the data file at `path`. */
 export function newCheckpointProcess(path: string, lock_fd?: number): CheckpointProcess {
   let child: Child | undefined
 
+  async function started(): Promise<Child> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await startChild(path, lock_fd)
+      } catch (error) {
+        const { code, message } = error as { code?: unknown; message?: unknown }
+        if (tries === starts.tries_max || !transient.includes(code))
+          throw new Error(`the checkpoint process cannot start: ${message}`, { cause: error })
+        await pause(systemClock, starts.pause_ms)
+      }
+    }
+  }
+
   async function outcomeOf(job: WriteJob, onCommit: () => void): Promise<Outcome> {
     for (let tries = 0; ; tries++) {
-      child ??= startChild(path, lock_fd)
+      child ??= await started()
       const current = child
       const outcome = await current.run(job, onCommit)
       if (outcome !== undefined) return outcome
       await current.ended
       child = undefined
-      if (tries > 0) return { says: 'failed', error: current.end() }
+      if (tries === 0) continue
+      // A write without space may end it too.
+      return {
+        ...{ says: 'failed', error: current.end() },
+        no_space: freeBytesAt(path) < full_disk_bytes,
+      }
     }
   }
 
@@ -61,53 +95,60 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
     },
     async close() {
       // Between two jobs nothing is lost with it.
-      child?.process.ref()
-      child?.process.kill('SIGKILL')
+      child?.kill()
       await child?.ended
       child = undefined
     },
   }
 }
 
-function startChild(path: string, lock_fd: number | undefined): Child {
-  const process_of = spawn(process.execPath, [...checkpointScript(), path, String(process.pid)], {
+/** Rejects with the system's error. */
+async function startChild(path: string, lock_fd: number | undefined): Promise<Child> {
+  const { args, text = '' } = checkpointScript()
+  const process_of = spawn(process.execPath, [...args, path, String(process.pid)], {
     stdio: ['pipe', 'pipe', 'pipe', lock_fd ?? 'ignore'],
     env: { ...process.env, NODE_OPTIONS: '', ELECTRON_RUN_AS_NODE: '1' },
     windowsHide: true,
   })
-  const [stdin, stdout, stderr] = process_of.stdio as unknown as [Writable, Readable, Readable]
+  await once(process_of, 'spawn')
+  const streams = process_of.stdio.slice(0, 3) as Socket[]
+  const [stdin, stdout, stderr] = streams as [Socket, Socket, Socket]
   let how = ''
   let said = ''
   let rest = ''
   let onMessage: ((message: ChildMessage | undefined) => void) | undefined
+  let onRoom = (): void => {}
   let has_ended = false
   const ended = new Promise<void>((resolve) => {
-    const end = (text: string): void => {
-      has_ended = true
-      how ||= text
-      resolve()
-      onMessage?.(undefined)
-    }
-    process_of.on('error', (error) => end(`the checkpoint process cannot start: ${error.message}`))
     process_of.on('close', (exit, signal) => {
-      end(`the checkpoint process ended with ${signal ?? `exit code ${exit}`}`)
+      how = `the checkpoint process ended with ${signal ?? `exit code ${exit}`}`
+      has_ended = true
+      resolve()
+      onRoom()
+      onMessage?.(undefined)
     })
   })
-  // It ends while a job is sent; `close` says so.
-  stdin.on('error', () => {})
-  stderr.setEncoding('utf8').on('data', (text: string) => {
+  // A signal that cannot be sent, and an end while a job is sent: `close` follows.
+  for (const one of [process_of, stdin]) one.on('error', () => {})
+  stdin.on('drain', () => onRoom())
+  const onSaid = (text: string): void => {
     said = (said + text).slice(-said_chars)
-  })
+  }
+  stderr.setEncoding('utf8').on('data', onSaid)
   stdout.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) onMessage?.(JSON.parse(line) as ChildMessage)
+    for (const line of lines) {
+      const message = messageIn(line)
+      if (message === undefined) onSaid(line)
+      else onMessage?.(message)
+    }
   })
-  const streams = [stdin, stdout, stderr] as unknown as { ref(): void; unref(): void }[]
   const keepAlive = (is_busy: boolean): void => {
     for (const one of [process_of, ...streams]) is_busy ? one.ref() : one.unref()
   }
   keepAlive(false)
+  stdin.write(text)
 
   async function send(job: WriteJob): Promise<void> {
     const { frames, ...told } = job
@@ -118,13 +159,19 @@ function startChild(path: string, lock_fd: number | undefined): Child {
         // The memory of the commit log is shared with threads, which streams do not take.
         const chunk = Buffer.from(all.subarray(at, at + chunk_bytes))
         if (stdin.write(chunk)) continue
-        await Promise.race([ended, new Promise((resolve) => stdin.once('drain', resolve))])
+        await new Promise<void>((resolve) => {
+          onRoom = resolve
+          if (has_ended) resolve()
+        })
       }
     }
   }
 
   return {
-    process: process_of,
+    kill() {
+      keepAlive(true)
+      process_of.kill('SIGKILL')
+    },
     ended,
     end: () => (said === '' ? how : `${how}: ${said.replace(/[\s\p{Cc}]+/gu, ' ').trim()}`),
     run(job, onCommit) {
@@ -139,6 +186,16 @@ function startChild(path: string, lock_fd: number | undefined): Child {
         void send(job)
       }).finally(() => keepAlive(false))
     },
+  }
+}
+
+/** Undefined for what native code, or a preloaded module, has printed. */
+function messageIn(line: string): ChildMessage | undefined {
+  if (!line.startsWith('{"says":')) return undefined
+  try {
+    return parsePlain(line) as ChildMessage
+  } catch {
+    return undefined
   }
 }
 

@@ -29,7 +29,8 @@ type Target = Pick<WritableTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'r
 type Bounds = NonNullable<WriteJob['slice']>
 
 /**
- * Everything is on disk when it returns; `onCommit` is called after each commit but the last.
+ * Everything is on disk when it returns; the frames are in memory that no thread shares, as LMDB
+ * needs them. `onCommit` is called after each commit but the last.
  * Throws `no_space`, the error of LMDB, or an error if the frames are not what was written.
  */
 export function runWriteJob(tree: Target, job: WriteJob, onCommit = (): void => {}): void {

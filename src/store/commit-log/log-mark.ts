@@ -14,7 +14,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { parsePlain } from '../../codec/json.ts'
 import { settledUninterrupted } from '../file-system.ts'
-import { placedMark, readMark, writeMark } from '../lmdb/marks.ts'
+import { placedMark, readMark } from '../lmdb/marks.ts'
 import { page_bytes_max, readMetas } from '../lmdb/pages.ts'
 
 export type LogMark =
@@ -22,6 +22,9 @@ export type LogMark =
   | { readonly state: 'open'; readonly id: string; readonly seq: number }
   | { readonly state: 'closed'; readonly id: string; readonly seq: number; readonly tail?: Tail }
   | { readonly state: 'copy' }
+
+/** What a backup says. */
+export const copy_mark: Buffer = bytesOf({ state: 'copy' })
 
 /** Frames at a place of the data file. */
 export interface Tail {
@@ -36,13 +39,6 @@ export async function readLogMark(path: string): Promise<LogMark | undefined> {
 /** Durable when it resolves. Rejects with the system's error. */
 export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
   await using(path, constants.O_RDWR, (file) => putMark(file, mark))
-}
-
-/** `file` is a descriptor, open for writing. Nothing is synced. */
-export function markAsCopy(file: number, page_bytes: number): void {
-  const { generation = 0 } = readMark(file, page_bytes, 'log') ?? {}
-  const payload = Buffer.from(JSON.stringify({ state: 'copy' } satisfies LogMark))
-  writeMark(file, page_bytes, 'log', { generation: generation + 1, payload })
 }
 
 /** Closes with these frames of the log in the file, from `at` on. Durable when it resolves. */
@@ -69,10 +65,14 @@ export async function readTail(path: string, { at, bytes }: Tail): Promise<Buffe
 
 async function putMark(file: FileHandle, mark: LogMark): Promise<void> {
   const { page_bytes, generation } = await readIn(file)
-  const payload = Buffer.from(JSON.stringify(mark))
+  const payload = bytesOf(mark)
   const placed = placedMark(page_bytes, 'log', { generation: generation + 1, payload })
   await writeAll(file, placed.bytes, placed.at)
   await settledUninterrupted(() => file.datasync())
+}
+
+function bytesOf(mark: LogMark): Buffer {
+  return Buffer.from(JSON.stringify(mark))
 }
 
 async function readIn(file: FileHandle): Promise<{

@@ -9,8 +9,10 @@ import { fileFault, isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
 import type { CommitLogBounds } from './bounds.ts'
+import { frameOf } from './checkpoint.ts'
 import { writeLogMark, writeTail } from './log-mark.ts'
 import { node_mark_key } from './node-mark.ts'
+import { recoveredView } from './recovered-view.ts'
 import {
   knownLog,
   recoverCommitLog,
@@ -26,8 +28,11 @@ import type { CommitLogWriter } from './writer.ts'
 export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
   readonly id: Buffer
-  /** What makes a file one of the engine's: the first changes. */
-  readonly claim?: ChangeBuffer | undefined
+  /**
+   * What makes a new file one of the engine's, or begins the upgrade of one, by what is found;
+   * undefined where nothing is to be done. Throws for a file that may not be opened.
+   */
+  readonly claim?: (found: Pick<Tree, 'get' | 'range'>) => ChangeBuffer | undefined
   /** Whether short commits, and the close, may block this thread; true by default. */
   readonly blocking?: boolean
   readonly tell?: Tell | undefined
@@ -53,6 +58,7 @@ export async function openCommitLogTree(
   const known = await knownLog(tree, path)
   const began_ms = performance.now()
   const recovered = await recoverCommitLog(path, known, (seq) => tell('log_mended', { seq }))
+  const claim = options.claim?.(recoveredView(tree, recovered)) ?? newChangeBuffer()
   const manifest = known?.manifest ?? { id: options.id, seq: 0, is_open: false }
   const id = manifest.id.toString('hex')
   const unsupported = new Set<string>()
@@ -72,6 +78,13 @@ export async function openCommitLogTree(
     if (known?.tail !== undefined) await restoreSegments(path, recovered)
     return continueCommitLog(path, manifest, recovered, commit_log_options)
   }
+  /** An earlier program, which looks here alone, must neither open the file nor upgrade it. */
+  async function tellInFile(): Promise<void> {
+    const is_told = known?.state !== undefined || recovered !== undefined
+    if ((claim.size === 0 && is_told) || isEmpty(tree)) return
+    const told = is_told ? {} : { manifest: { ...manifest, is_open: true } }
+    await tree.write({ frames: [frameOf(claim)], ...told })
+  }
   const commit_log = await openIt().catch((error) => {
     throw openingFault(path, error)
   })
@@ -89,7 +102,8 @@ export async function openCommitLogTree(
     },
   }
   try {
-    if (commit_log !== undefined && known?.is_marked_open !== true) await markOpen()
+    if (commit_log !== undefined) await tellInFile()
+    if (commit_log !== undefined && known?.state !== 'open') await markOpen()
   } catch (error) {
     await commit_log?.close()
     throw openingFault(path, error)
@@ -105,18 +119,22 @@ export async function openCommitLogTree(
     tell('recovered', { commits: frames.length, changes, bytes, ms })
   }
   const opened = commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
-  const first_changes = options.claim ?? newChangeBuffer()
-  if (known === undefined && tree.get(node_mark_key) !== undefined) {
-    first_changes.put(node_mark_key, null)
-  }
-  if (first_changes.size > 0) {
-    await opened.commit(first_changes).catch(async (error) => {
+  if (known === undefined && tree.get(node_mark_key) !== undefined) claim.put(node_mark_key, null)
+  if (claim.size > 0) {
+    await opened.commit(claim).catch(async (error) => {
       await opened.close()
-      throw isFull(error) ? fileFault(path, { code: 'ENOSPC' }) : openingFault(path, error)
+      throw openingFault(path, error)
     })
   }
   return opened
 }
 
-const openingFault = (path: string, error: unknown): unknown =>
-  isFault(error) ? error : fileFault(path, error)
+function openingFault(path: string, error: unknown): unknown {
+  if (isFull(error)) return fileFault(path, { code: 'ENOSPC' })
+  return isFault(error) ? error : fileFault(path, error)
+}
+
+function isEmpty(tree: Pick<Tree, 'range'>): boolean {
+  for (const _ of tree.range('', '\xff', false)) return false
+  return true
+}

@@ -13,7 +13,8 @@ import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder } from '../file-system.ts'
-import type { Tree } from '../tree.ts'
+import type { FileUsage, LmdbReads } from '../lmdb/lmdb-tree.ts'
+import { slice_bounds } from './bounds.ts'
 import { type Frame, framesIn } from './frame.ts'
 import { readLogMark, readTail, type Tail } from './log-mark.ts'
 import { decodeManifest, type Manifest, manifest_key } from './manifest.ts'
@@ -41,30 +42,39 @@ export interface KnownLog {
   readonly manifest: Manifest
   /** Where the file has them itself, and the number of the last. */
   readonly tail?: Tail & { readonly seq: number }
-  /** Whether the record of the file says that it is open. */
-  readonly is_marked_open: boolean
+  /** What the record of the file says, if it has one. */
+  readonly state?: 'open' | 'closed'
 }
 
-/** Undefined for a file that had no commit log: a new one, or a copy. */
+/** Undefined for a file that had no commit log: a new one, or a copy. Throws `not_a_database`. */
 export async function knownLog(
-  tree: Pick<Tree, 'get'>,
+  tree: Pick<LmdbReads, 'get'> & { usage(): Pick<FileUsage, 'end_bytes'> },
   path: string,
 ): Promise<KnownLog | undefined> {
   const stored_bytes = tree.get(manifest_key)
   const stored = stored_bytes && decodeManifest(stored_bytes)
   const mark = await readLogMark(path)
-  if (mark === undefined) return stored && { manifest: stored, is_marked_open: false }
+  if (mark === undefined) {
+    if (stored === undefined && (await hasTailAt(path, tree.usage().end_bytes)))
+      throw tailDamaged(path)
+    return stored && { manifest: stored }
+  }
   if (mark.state === 'copy') return undefined
+  const { state } = mark
   const id = Buffer.from(mark.id, 'hex')
   const merged_seq = stored?.id.equals(id) === true ? stored.seq : 0
-  const is_marked_open = mark.state === 'open'
-  if (is_marked_open) {
-    return { manifest: { id, seq: Math.max(merged_seq, mark.seq), is_open: true }, is_marked_open }
+  if (state === 'open') {
+    return { manifest: { id, seq: Math.max(merged_seq, mark.seq), is_open: true }, state }
   }
   const { tail, seq } = mark
-  if (tail === undefined) return { manifest: { id, seq, is_open: false }, is_marked_open }
-  const manifest = { id, seq: merged_seq, is_open: true }
-  return { manifest, tail: { ...tail, seq }, is_marked_open }
+  if (tail === undefined) return { manifest: { id, seq, is_open: false }, state }
+  return { manifest: { id, seq: merged_seq, is_open: true }, tail: { ...tail, seq }, state }
+}
+
+/** Whether frames are where a close puts them, though no record says so any more. */
+async function hasTailAt(path: string, end_bytes: number): Promise<boolean> {
+  const bytes = await readTail(path, { at: endOfBlock(end_bytes), bytes: slice_bounds.bytes_max })
+  return !framesIn(bytes).next().done
 }
 
 /**
@@ -78,22 +88,29 @@ export async function recoverCommitLog(
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
   const { manifest, tail } = known ?? {}
   const paths = segmentPaths(path)
-  const [first, second] =
-    tail === undefined
-      ? await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
-      : await segmentsOfTail(path, tail)
-  if (manifest?.is_open === true) {
+  const files = await Promise.all([readSegment(paths[0]), readSegment(paths[1])])
+  if (manifest?.is_open === true && tail === undefined) {
+    const [first, second] = files
     if (first === undefined || second === undefined) throw missing(path)
     const found = framesOf(path, [first, second], manifest, onMended)
-    if (tail !== undefined && found.last?.seq !== tail.seq) throw damaged(path)
     return [segmentWith(path, first, found), segmentWith(path, second, found)]
   }
-  for (const segment of [first, second]) {
+  const last_seq = tail?.seq ?? manifest?.seq ?? 0
+  for (const segment of files) {
     for (const { id, seq, count } of segment === undefined ? [] : framesIn(segment)) {
-      if (count > 0 && !(manifest?.id.equals(id) && seq <= manifest.seq)) throw foreign(path)
+      if (count > 0 && !(manifest?.id.equals(id) && seq <= last_seq)) throw foreign(path)
     }
   }
-  return undefined
+  if (manifest === undefined || tail === undefined) return undefined
+  const [first, second] = await segmentsOfTail(path, tail)
+  let found: Found
+  try {
+    found = framesOf(path, [first, second], manifest, onMended)
+  } catch {
+    throw tailDamaged(path)
+  }
+  if (found.last?.seq !== tail.seq) throw tailDamaged(path)
+  return [segmentWith(path, first, found), segmentWith(path, second, found)]
 }
 
 /** As the two files would be, with a last block that was never written. */
@@ -113,11 +130,16 @@ export async function restoreSegments(
   recovered: readonly RecoveredSegment[],
 ): Promise<void> {
   await removeSegments(path)
-  for (const [n, { bytes }] of recovered.entries()) {
-    const segment = segmentPaths(path)[n] as string
-    await writeFile(segment, bytes, { mode: 0o600, flush: true, flag: 'wx' })
+  try {
+    for (const [n, { bytes }] of recovered.entries()) {
+      const segment = segmentPaths(path)[n] as string
+      await writeFile(segment, bytes, { mode: 0o600, flush: true, flag: 'wx' })
+    }
+    await syncFolder(path)
+  } catch (error) {
+    await removeSegments(path)
+    throw error
   }
-  await syncFolder(path)
 }
 
 interface Found {
@@ -240,6 +262,11 @@ function foreign(path: string): Fault {
 
 function truncated(path: string): Fault {
   const says = `the commit log of ${path} was cut short, and what was acknowledged may be lost`
+  return fault('not_a_database', `${says}; ${restore_help}`)
+}
+
+function tailDamaged(path: string): Fault {
+  const says = `${path} is cut short or damaged at its end, where its last commits are`
   return fault('not_a_database', `${says}; ${restore_help}`)
 }
 

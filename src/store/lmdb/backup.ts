@@ -12,11 +12,11 @@ import { atNodeOfKey, type Key, keysOfType, taskOfKey, timeOfKey } from '../../c
 import { isDamagedTask } from '../../codec/task-bytes.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
-import { markAsCopy } from '../commit-log/log-mark.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from '../file-system.ts'
 import { makePrivateFolder } from '../private-folder.ts'
 import type { BackupFile, Damage } from '../store.ts'
 import { damageOf } from './damage.ts'
+import { readMark, writeMark } from './marks.ts'
 import { checkedPages, metasOf, summed } from './page-sums.ts'
 
 const slice_bytes = 1024 * 1024
@@ -28,17 +28,21 @@ const told_max = 10
 const damaged_end = '.damaged'
 
 /**
- * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`; no commit may happen
- * meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read,
+ * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`, which gets this record
+ * `log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read,
  * and `no_space` if the disk of the copy is full.
  */
-export async function copyDatabase(from: string, path: string): Promise<BackupFile> {
+export async function copyDatabase(
+  from: string,
+  path: string,
+  log_mark: Buffer | undefined,
+): Promise<BackupFile> {
   const target = resolve(path)
   if (await exists(target)) throw taken(path)
   const folder = await makePrivateFolder(target, 'backup')
   try {
     const copy = join(folder.path, 'copy')
-    const bytes = await copyPages(from, copy)
+    const bytes = await copyPages(from, copy, log_mark)
     await syncPath(copy)
     const damage = await damageIn(copy)
     const end = damage === undefined ? '' : damaged_end
@@ -52,7 +56,7 @@ export async function copyDatabase(from: string, path: string): Promise<BackupFi
   }
 }
 
-async function copyPages(from: string, to: string): Promise<number> {
+async function copyPages(from: string, to: string, log_mark: Buffer | undefined): Promise<number> {
   const source = await open(from, 'r')
   try {
     const target = await open(to, 'wx+', 0o600)
@@ -69,7 +73,11 @@ async function copyPages(from: string, to: string): Promise<number> {
       }
       if (before === undefined) throw fault('not_possible', `${from}: a meta page is damaged`)
       if (metasOf(source.fd)?.[1].txn !== before.txn) throw new Error('it was written meanwhile')
-      markAsCopy(target.fd, before.page_bytes)
+      if (log_mark !== undefined) {
+        const { generation = 0 } = readMark(target.fd, before.page_bytes, 'log') ?? {}
+        const mark = { generation: generation + 1, payload: log_mark }
+        writeMark(target.fd, before.page_bytes, 'log', mark)
+      }
       return size
     } finally {
       await target.close()

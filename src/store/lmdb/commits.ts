@@ -1,21 +1,19 @@
 /**
  * Commits to the data file, in a process that does nothing else (commit-log/checkpoint-child).
  *
- * A commit is one LMDB transaction: LMDB writes its pages, syncs them, and then writes the meta page
- * that makes them count through a descriptor that syncs each write. A failed write makes LMDB drop
- * the whole commit, and may corrupt the memory of the process. After any failed commit but for lack
- * of space there is no other, because the state on disk is no longer known.
+ * A commit is one LMDB transaction: LMDB writes its pages, syncs them, and then writes the meta
+ * page that makes them count through a descriptor that syncs each write. A failed write makes LMDB
+ * drop the whole commit, and may corrupt the memory of the process. After any failed commit but for
+ * lack of space there is no other, because the state on disk is no longer known.
  */
 import { constants as system } from 'node:os'
 import { fault } from '../../core/faults.ts'
 import { isFull, uninterrupted } from '../file-system.ts'
 import { newWriter, openDatabase } from './database.ts'
+import { full_disk_bytes } from './disk-space.ts'
 import type { WritableTree } from './lmdb-tree.ts'
 import { newSumsWriter } from './sums-writer.ts'
 import { checkOpens, freeBytesAt, type LmdbTreeOptions, lmdbReads } from './tree.ts'
-
-/** A disk with less than this is full. */
-const full_disk_bytes = 4 * 1024 * 1024
 
 /** The file must exist, and no other process may write it. */
 export async function openWritableTree(

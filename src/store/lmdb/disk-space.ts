@@ -16,6 +16,8 @@ export interface Load {
 
 type Measured = Pick<LmdbTree, 'freeBytes' | 'usage'>
 
+/** A disk with less than this is full. */
+export const full_disk_bytes = 4 * 1024 * 1024
 const page_bytes = 4096
 /** Values from this size on get overflow pages. */
 export const large_value_bytes = 1_900

@@ -26,6 +26,7 @@ const no_page = 0xffff_ffff_ffff_ffffn
 export interface Meta {
   readonly txn: number
   readonly page_bytes: number
+  readonly last_page: number
   /** The list of free pages, and the entries. */
   readonly trees: readonly [TreeMeta, TreeMeta]
   /** All of it. */
@@ -45,7 +46,7 @@ export interface TreeMeta {
 const meta_bytes = 144
 export const page_bytes_max = 65_536
 /** From the beginning of the meta page. */
-const at = { page_bytes: 48, free: 48, main: 96, txn: 152 } as const
+const at = { page_bytes: 48, free: 48, main: 96, last_page: 144, txn: 152 } as const
 /** From the beginning of its tree. */
 const tree_at = { depth: 6, entries: 32, root: 40 } as const
 /** From the beginning of its page. */
@@ -98,7 +99,8 @@ function readMeta(page: Buffer, page_bytes: number): Meta {
   const rest = Buffer.from(bytes)
   rest.fill(0, at.txn, at.txn + 8)
   const txn = Number(page.readBigUInt64LE(at.txn))
-  return { txn, page_bytes, bytes, rest, trees: [treeAt(at.free), treeAt(at.main)] }
+  const last_page = Number(page.readBigUInt64LE(at.last_page))
+  return { txn, page_bytes, last_page, bytes, rest, trees: [treeAt(at.free), treeAt(at.main)] }
 }
 
 /** Reads so many pages from this one on; undefined beyond the end of the file. */

@@ -8,6 +8,7 @@ import { fileFault } from '../file-system.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import { damageOf, openingFault } from './damage.ts'
+import type { FileUsage } from './lmdb-tree.ts'
 import { magicOf, notOurs } from './open.ts'
 import { checkedPages, damaged_meta, damagedPages } from './page-sums.ts'
 import { quick_bytes_max } from './tree.ts'
@@ -15,6 +16,7 @@ import { quick_bytes_max } from './tree.ts'
 export interface ReadOnlyTree extends Pick<Tree, 'get' | 'range' | 'close'> {
   /** As that of `LmdbTree`. */
   damage(): Promise<string[]>
+  usage(): Pick<FileUsage, 'end_bytes'>
 }
 
 const damage_max = 100
@@ -53,6 +55,7 @@ export async function openLmdbReadOnly(path: string): Promise<ReadOnlyTree> {
         }
       },
       damage: () => damageOf(path, damage_max),
+      usage: () => ({ end_bytes: (pages.meta.last_page + 1) * pages.meta.page_bytes }),
       close: async () => closeSync(file),
     }
   } catch (error) {

@@ -20,6 +20,8 @@ import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
   readonly readers_max?: number
+  /** The record `log` (lmdb/marks) of a backup. */
+  readonly backup_mark?: Buffer
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
   /** Reads of a file that is compared with its sums meanwhile; the tree closes them. */
@@ -54,7 +56,7 @@ export function lmdbReads(
   path: string,
   options: LmdbTreeOptions = {},
 ): LmdbReads {
-  const { growing = [] } = options
+  const { backup_mark, growing = [] } = options
   let checked = options.checked
   const last_keys = newLastKeys(growing, ({ from, to }) => {
     for (const { key } of entriesIn(from, to, true)) return key
@@ -129,7 +131,7 @@ export function lmdbReads(
     verified: () => checked?.verified,
     backup: async (target) => {
       checkOpen()
-      const copy = copyDatabase(path, target)
+      const copy = copyDatabase(path, target, backup_mark)
       copies.add(copy)
       return copy.finally(() => copies.delete(copy))
     },
@@ -157,10 +159,10 @@ function usageOf(db: LmdbDatabase, path: string): FileUsage {
   const stats = statsOf(db)
   const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } = stats
   const used_pages = treeBranchPageCount + treeLeafPageCount + overflowPages + other_pages
-  const used_bytes = used_pages * pageSize
   const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  const used_bytes = Math.min(used_pages * pageSize, size)
   const end_bytes = (stats.lastPageNumber + 1) * pageSize
-  return { used_bytes, reusable_bytes: Math.max(0, size - used_bytes), end_bytes }
+  return { used_bytes, reusable_bytes: size - used_bytes, end_bytes }
 }
 
 /**

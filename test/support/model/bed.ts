@@ -16,6 +16,7 @@ import type { Job as EngineJob, Executors } from '../../../src/engine/jobs/job-d
 import type { JobOrder, JobOutcome } from '../../../src/process/logic.ts'
 import { changesOf } from '../../../src/store/change-buffer.ts'
 import { commit_log_id_bytes } from '../../../src/store/commit-log/frame.ts'
+import { copy_mark } from '../../../src/store/commit-log/log-mark.ts'
 import { openCommitLogTree } from '../../../src/store/commit-log/open.ts'
 import { storeOf } from '../../../src/store/group-commit.ts'
 import { memoryTree } from '../../../src/store/memory-tree.ts'
@@ -58,10 +59,11 @@ export async function fileDisk(): Promise<Disk> {
   let close = async (): Promise<void> => {}
   return {
     async open() {
-      const below = await openInProcess(path)
+      const below = await openInProcess(path, { backup_mark: copy_mark })
       const tree = await openCommitLogTree(below, path, {
         id: Buffer.alloc(commit_log_id_bytes, 1),
-        claim: below.get(metaKey('format')) === undefined ? changesOf(new_file) : undefined,
+        claim: (found) =>
+          found.get(metaKey('format')) === undefined ? changesOf(new_file) : undefined,
         ...{ blocking: true, reserve_bytes: 0, checkpoint_bytes: 2 ** 24, tell() {} },
       })
       close = async () => {
