@@ -92,10 +92,6 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     return held
   }
 
-  // A checkpoint would copy a damaged page, and give the copy a sum that is right.
-  const verified = tree.verified()
-  if (verified !== undefined) void hold(verified.catch(port.onBroken))
-
   /** Commits that go on meanwhile must not take the room that others have made for it. */
   function mustWait(): boolean {
     if (performance.now() >= postponed_until_ms) return false
