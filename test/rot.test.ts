@@ -23,6 +23,7 @@ import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
 import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
 import { openLmdbTree } from '../src/store/lmdb/open.ts'
 import { callback_process } from './support/cli-process.ts'
+import { run } from './support/cli-run.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { withEvents } from './support/told-events.ts'
 
@@ -123,6 +124,18 @@ it('a backup of a damaged task is kept under a name that says so', async () => {
   assert.deepEqual(await breachesOf(copy), [`task ${obj_id} is damaged`])
   assert.equal((await copy.create({ conv_id, ref: 'two', data: {} })).proc, 'ok')
   await assert.rejects(engine.backup(target), { code: 'not_possible', message: /damaged exists/ })
+})
+
+it('conveyor backup of a damaged task exits 5 and names it; its copy is not restored', async () => {
+  const { path, obj_id } = await filled()
+  flipAfter(path, '"text":"so')
+  const target = newPath()
+  const made = await run(['backup', target, '--db', path])
+  assert.equal(made.exit, 5)
+  assert.match(made.out, /are damaged, 1 of them:\ntask \w+ of process 1234 is damaged\n/)
+  const restored = await run(['restore', `${target}.damaged`, '--db', newPath(), '--without-key'])
+  assert.equal(restored.exit, 1)
+  assert.match(restored.err, new RegExp(`is damaged: 1 breaches, the first: task ${obj_id}`))
 })
 
 const page_bytes = 4096
