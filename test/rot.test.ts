@@ -25,6 +25,7 @@ import { frameBytes, sealFrame } from '../src/store/commit-log/frame.ts'
 import { mendedFrame } from '../src/store/commit-log/mended-frame.ts'
 import { openDataFile } from '../src/store/data-file.ts'
 import { callback_process } from './support/cli-process.ts'
+import { run } from './support/cli-run.ts'
 import { openInProcess } from './support/in-process-tree.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { withEvents } from './support/told-events.ts'
@@ -128,6 +129,18 @@ it('a backup of a damaged task is kept under a name that says so', async () => {
   await assert.rejects(engine.backup(target), { code: 'not_possible', message: /damaged exists/ })
 })
 
+it('conveyor backup of a damaged task exits 5 and names it; its copy is not restored', async () => {
+  const { path, obj_id } = await filled()
+  flipAfter(path, '"text":"so')
+  const target = newPath()
+  const made = await run(['backup', target, '--db', path])
+  assert.equal(made.exit, 5)
+  assert.match(made.out, /are damaged, 1 of them:\ntask \w+ of process 1234 is damaged\n/)
+  const restored = await run(['restore', `${target}.damaged`, '--db', newPath(), '--without-key'])
+  assert.equal(restored.exit, 1)
+  assert.match(restored.err, new RegExp(`is damaged: 1 breaches, the first: task ${obj_id}`))
+})
+
 const page_bytes = 4096
 
 /** A change of both marks with the checksums of the last commit. */
@@ -170,7 +183,7 @@ describe('a file keeps the checksums of its pages', () => {
 describe('a large file is read page by page until a thread has compared all of it', () => {
   const large = { quick_bytes: 0 }
   const keyOf = (n: number): Key => `\x7f${n.toString().padStart(5, '0')}`
-  const valueOf = (n: number): Buffer =>
+  const textOf = (n: number): Buffer =>
     Buffer.from(`value ${n} ${'x'.repeat(n % 7 === 0 ? 9_000 : 40)}`)
   const count = 2_000
 
@@ -179,7 +192,7 @@ describe('a large file is read page by page until a thread has compared all of i
     const tree = await openInProcess(path)
     for (let from = 0; from < count; from += 500) {
       tree.commit((writer) => {
-        for (let n = from; n < from + 500; n++) writer.put(keyOf(n), valueOf(n))
+        for (let n = from; n < from + 500; n++) writer.put(keyOf(n), textOf(n))
       })
     }
     await tree.close()
@@ -194,7 +207,7 @@ describe('a large file is read page by page until a thread has compared all of i
 
   it('each key has its value before and after, in both directions', async () => {
     const tree = await openDataFile(await madeFile(), large)
-    const all = Array.from({ length: count }, (_, n) => [keyOf(n), valueOf(n).toString()])
+    const all = Array.from({ length: count }, (_, n) => [keyOf(n), textOf(n).toString()])
     const read = (from: Key, to: Key, reverse: boolean): unknown[] =>
       [...tree.range(from, to, reverse)].map(({ key, value }) => [key, value.toString()])
     for (const is_done of [false, true]) {
@@ -205,7 +218,7 @@ describe('a large file is read page by page until a thread has compared all of i
       assert.deepEqual(read(keyOf(7), keyOf(9), false), all.slice(7, 9))
       assert.deepEqual(read(`${keyOf(7)}x`, `${keyOf(9)}x`, true), [all[9], all[8]])
       assert.equal(tree.get(keyOf(count)), undefined)
-      for (const n of [0, 1, 7, 999, count - 1]) assert.deepEqual(tree.get(keyOf(n)), valueOf(n))
+      for (const n of [0, 1, 7, 999, count - 1]) assert.deepEqual(tree.get(keyOf(n)), textOf(n))
     }
     await tree.write({ frames: [frameOf(changesOf([[keyOf(0), null]]))] })
     assert.equal(tree.get(keyOf(0)), undefined)
@@ -223,7 +236,7 @@ describe('a large file is read page by page until a thread has compared all of i
   const rows: readonly (readonly [string, readonly number[], (file: Buffer) => void])[] = [
     ['zeros', [200], (file) => zero(file, pageOf(file, 200))],
     ['swapped pages', [200, 801], (file) => swap(file, pageOf(file, 200), pageOf(file, 801))],
-    ['a bit of a value', [201], (file) => void (file[file.indexOf('value 201 ')] = 0x77)],
+    ['a bit of a value', [201], (file) => void file.write('w', file.indexOf('value 201 '))],
     ['zeros in a large value', [700], (file) => zero(file, pageOf(file, 700) + 1)],
   ]
   for (const [what, damaged, change] of rows) {
@@ -239,9 +252,9 @@ describe('a large file is read page by page until a thread has compared all of i
       }
       for (const n of damaged) assert.throws(() => tree.get(keyOf(n)), expected)
       assert.throws(() => [...tree.range('', '\xff', false)], expected)
-      assert.deepEqual(tree.get(keyOf(1_500)), valueOf(1_500))
+      assert.deepEqual(tree.get(keyOf(1_500)), textOf(1_500))
       await assert.rejects(async () => tree.verified(), expected)
-      assert.deepEqual(tree.get(keyOf(1_500)), valueOf(1_500))
+      assert.deepEqual(tree.get(keyOf(1_500)), textOf(1_500))
       await tree.close()
     })
   }

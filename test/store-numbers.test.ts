@@ -65,7 +65,7 @@ describe('the numbers of a store', () => {
     assert.deepEqual([file.checkpoints, file.checkpoint_ms], [0, 0])
     assert.ok(file.free_bytes > 0)
 
-    const bytes = await store.backup(join(folder, 'copy.lmdb'))
+    const { bytes } = await store.backup(join(folder, 'copy.lmdb'))
     const merged = store.numbers().file
     assert.ok(merged !== undefined)
     assert.deepEqual([merged.written_bytes, merged.debt_bytes], [in_frames, 0])

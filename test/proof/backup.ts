@@ -95,7 +95,7 @@ async function tryFile(
       const found = await tryCopy(program, { way, is_rekeyed, path, copy }, sums)
       faults += found.faults
       if (found.failure !== undefined) wrong.push(`backup ${n}: ${found.failure}`)
-      for (const end of ['', '.key', '-log-0', '-log-1', '-sums', '-lock']) {
+      for (const end of ['', '.key', '-log-0', '-log-1', '-lock']) {
         await rm(copy + end, { force: true })
       }
     }

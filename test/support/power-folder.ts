@@ -3,15 +3,7 @@
  * blocks, so only those are digested and written.
  */
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  utimesSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Folder } from './power-disk.ts'
 
@@ -116,14 +108,4 @@ export function newImageFolder(folder: string): ImageFolder {
       else is_forgotten = true
     },
   }
-}
-
-const written_at = 36
-
-/** The sums of pages count, for the disk may have kept when the data file was written. */
-export function keepSums(path: string, image: Folder): void {
-  const sums = image.get('db-sums')
-  if (sums === undefined || sums.length < written_at + 8 || !image.has('db')) return
-  const ms = Number(sums.readBigUInt64LE(written_at))
-  if (ms > 0 && ms < 2 ** 42) utimesSync(path, (ms + 0.5) / 1_000, (ms + 0.5) / 1_000)
 }

@@ -24,7 +24,7 @@ import { openInProcess } from './in-process-tree.ts'
 import { judgeLanes } from './lane-judge.ts'
 import { lane_processes } from './lanes.ts'
 import type { Folder } from './power-disk.ts'
-import { type Digests, keepSums, newImageFolder } from './power-folder.ts'
+import { type Digests, newImageFolder } from './power-folder.ts'
 import type { ServerTrace } from './power-server.ts'
 
 /** What is in a state, however much of it was answered. */
@@ -60,7 +60,6 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
     for (const [name, bytes] of image) writeFileSync(join(folder, name), bytes, { mode: 0o600 })
-    keepSums(path, image)
   }
 
   async function find(image: Folder, digests: Digests): Promise<Found> {
@@ -173,7 +172,6 @@ function newFirstLook(folder: string) {
 
   async function lookBelow(image: Folder): Promise<Below> {
     files.put()
-    keepSums(path, image)
     rmSync(`${path}-lock`, { force: true })
     const { length = 0 } = image.get('db') ?? {}
     try {
@@ -185,8 +183,7 @@ function newFirstLook(folder: string) {
         await tree.close()
       }
     } finally {
-      // It removes sums that it cannot use, and begins anew a file that was hardly begun.
-      files.forget('db-sums')
+      // It begins anew a file that was hardly begun.
       if (length <= begun_bytes_max || statSync(path).size !== length) files.forget()
     }
   }
@@ -208,10 +205,10 @@ function newFirstLook(folder: string) {
   return {
     take: files.take,
     async find(image: Folder, digests: Digests): Promise<string> {
-      const [db, sums] = ['db', 'db-sums'].map((name) => digests.get(name))
+      const db = digests.get('db') ?? ''
       const segments = ['db-log-0', 'db-log-1'].map((name) => digests.get(name))
-      const entries = below.get(`${db} ${sums}`) ?? (await lookBelow(image))
-      below.set(`${db} ${sums}`, entries)
+      const entries = below.get(db) ?? (await lookBelow(image))
+      below.set(db, entries)
       // The data file has a part of the log too: its record, and what the last close left.
       const in_segments = `${segments} ${db}`
       const frames = recovered.get(in_segments) ?? (await recover(image, entries))
@@ -225,7 +222,7 @@ function newFirstLook(folder: string) {
 const begun_bytes_max = 2 * 4096
 
 const othersIn = (digests: Digests): string =>
-  JSON.stringify([...digests].filter(([name]) => !/^db(-log-\d|-sums)?$/.test(name)))
+  JSON.stringify([...digests].filter(([name]) => !/^db(-log-\d)?$/.test(name)))
 
 const digest_bytes = 64 * 1024
 

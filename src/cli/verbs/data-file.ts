@@ -28,7 +28,7 @@ export const fileVerbs: readonly Verb[] = [
       const { damage } = made
       const lines = [`${made.path}: ${made.bytes} bytes${key}`]
       if (damage !== undefined) {
-        lines.push(`the data is damaged in ${damage.count} places, and so is this copy:`)
+        lines.push(`pages or tasks of the data are damaged, ${damage.count} of them:`)
         lines.push(...damage.says, 'keep the backups made before')
       }
       const text = lines.map((line) => `${clean(line)}\n`).join('')
