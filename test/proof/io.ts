@@ -3,6 +3,9 @@
  * 500 requests: opening, reading, writing, syncing, mapping, asking, removing, in every thread. It
  * fails once, or with all of its kind from there on. support/io-faults states what must hold.
  *
+ * The calls of the checkpoint process are among them. Failing writes come first, where not all are
+ * tried: whichever fails, the server is not killed.
+ *
  * The points are those that two runs without a fault have both reached. A run that goes another way
  * may miss one, which is then tried again, and told if it is missed always. Not among them are locks,
  * and the process of its own that opens a file first. What has failed is kept in the folder for
@@ -14,6 +17,7 @@ import { join } from 'node:path'
 import {
   type IoBed,
   type IoFault,
+  isWrite,
   makeIoBed,
   type Point,
   type State,
@@ -75,16 +79,23 @@ async function findFaults(bed: IoBed, { n, seed }: Given): Promise<readonly IoFa
     else if (seed % states.length === at) points.set(on, await pointsOf(bed, on, 1))
   }
   const all = faultsOf(points)
-  return n > few ? all : all.filter(({ call }) => /write|sync/.test(call))
+  return n > few ? all : all.filter(isWrite)
 }
 
 async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
   const { n, seed, tell } = given
   const all = await findFaults(bed, given)
-  const chosen = shuffled(all, newChance(seed)).slice(0, n)
+  const [chance, others] = [newChance(seed), newChance(seed + 1)]
+  const chosen = [
+    ...shuffled(all.filter(isWrite), chance),
+    ...shuffled(
+      all.filter((fault) => !isWrite(fault)),
+      others,
+    ),
+  ].slice(0, n)
   const failures: Failure[] = []
   const ends = { 'went on': 0, stopped: 0, 'did not start': 0, 'killed by LMDB': 0 }
-  let [tried, missed, refused, stopped_ms_max] = [0, 0, 0, 0]
+  let [tried, missed, refused, stopped_ms_max, writes, of_child] = [0, 0, 0, 0, 0, 0]
   const next = chosen.values()
   const work = async (): Promise<void> => {
     for (const fault of next) {
@@ -97,6 +108,8 @@ async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
       tried++
       if (!result.is_reached) missed++
       if (result.refused > 0) refused++
+      if (isWrite(fault)) writes++
+      if (fault.call.startsWith('child.')) of_child++
       ends[result.end]++
       stopped_ms_max = Math.max(stopped_ms_max, result.stopped_ms ?? 0)
       const { call, end, error, how, on } = fault
@@ -113,7 +126,7 @@ async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
   const figures = {
     ...{ points: all.length, missed, refused, stopped_ms_max: Math.round(stopped_ms_max) },
     ...{ went_on: ends['went on'], stopped: ends.stopped, did_not_start: ends['did not start'] },
-    killed_by_lmdb: ends['killed by LMDB'],
+    ...{ killed_by_lmdb: ends['killed by LMDB'], writes, of_child },
   }
   return { tried, faults: tried - missed, failures, figures }
 }
@@ -145,6 +158,26 @@ const ignored: readonly Edit[] = [
   },
 ]
 
+/** LMDB writes in the server itself, as it did before there was a checkpoint process. */
+const in_process: readonly Edit[] = [
+  {
+    file: 'store/data-file.ts',
+    from: 'const writer = newCheckpointProcess(path, lock_fd)',
+    to: `const { openWritableTree } = await import('./lmdb/commits.ts')
+    const { runWriteJob } = await import('./commit-log/checkpoint.ts')
+    const below = await openWritableTree(path)
+    const writer: ReturnType<typeof newCheckpointProcess> = {
+      async write(job, onCommit) {
+        runWriteJob(below, { ...job, frames: job.frames.map((one) => Buffer.from(one)) }, onCommit)
+      },
+      close: () => below.close(),
+    }
+    void [newCheckpointProcess, lock_fd]`,
+  },
+]
+/** The C library ends a process that has written behind its memory, where it sees it. */
+const checked_memory = { LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' }
+
 export const proof: Proof = {
   name: 'io',
   unit: 'failing calls',
@@ -174,6 +207,28 @@ export const proof: Proof = {
           await bed.remove()
         }
         return { tried: n, faults: n, failures }
+      },
+    },
+    {
+      says: 'LMDB writes in the process of the engine, whose memory a failed write corrupts',
+      quick: 0,
+      long: 40,
+      async run({ n, seed }) {
+        const bed = await makeIoBed(in_process, checked_memory)
+        const failures: Failure[] = []
+        let tried = 0
+        try {
+          while (tried < n && failures.length === 0) {
+            const at = 1 + (tried++ >> 1)
+            const call = tried % 2 === 0 ? 'pwrite' : 'writev'
+            const point = { call, end: 'file', n: at, error: 'EIO', how: 'once' } as const
+            const { wrong, end } = await bed.attempt({ ...point, on: 'closed' }, 'closed')
+            if (end === 'killed by LMDB') failures.push({ seed: seed + at, says: `${wrong}` })
+          }
+        } finally {
+          await bed.remove()
+        }
+        return { tried, faults: tried, failures }
       },
     },
   ],

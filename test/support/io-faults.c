@@ -7,6 +7,9 @@
  * thread. IO_LOG gets a line for each call that counts, or if IO_FAULT names a point, one when it
  * is reached, and for each call that fails: `fault NANOSECONDS`, of the time of day.
  *
+ * The checkpoint process that it starts has points of its own, whose calls begin with `child.`; one
+ * that is replaced fails no second time, unless it is to fail for ever.
+ *
  * IO_FAULT is `CALL END N ERROR HOW`, with ERROR an errno or `short`, and HOW `once` or `ever`:
  * every later call of the kind fails on any of the files. EINTR and short for ever are those of a
  * call and not of its repetition, which would never end.
@@ -43,14 +46,48 @@ enum kind { reads, writes, other };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *base, *folder, *fault_call, *fault_end, *hold;
 static long fault_n;
+static const char *prefix = "";
 static int fault_errno, is_short, is_ever, is_reached, log_fd = -1;
 static enum kind fault_kind;
 static struct { char name[64]; long n; } points[max_points];
 static __thread int was_interrupted;
 
+static int is_of(const char *call, const char *calls) {
+  const char *found = strstr(calls, call);
+  size_t length = strlen(call);
+  return found && (found == calls || found[-1] == ' ') && (found[length] == ' ' || !found[length]);
+}
+
+static enum kind kind_of(const char *call) {
+  if (is_of(call, "open read pread preadv mmap")) return reads;
+  return is_of(call, "lseek close statfs fstatfs stat") ? other : writes;
+}
+
+/* 0: the first; 1: the checkpoint process; -1: another one, whose calls do not count. */
+static int role(void) {
+  if (getenv("IO_FIRST") == NULL) return setenv("IO_FIRST", "1", 1);
+  char line[4096];
+  int fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t length = syscall(SYS_read, fd, line, sizeof line);
+  syscall(SYS_close, fd);
+  return length > 0 && memmem(line, length, "checkpoint-child", 16) ? 1 : -1;
+}
+
+/* Whether a process before this one has met the fault. */
+static int was_reached(const char *log) {
+  char text[65536];
+  int fd = syscall(SYS_openat, AT_FDCWD, log, O_RDONLY | O_CLOEXEC);
+  ssize_t length = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof text);
+  if (fd >= 0) syscall(SYS_close, fd);
+  return length > 0 && memmem(text, length, "fault ", 6) != NULL;
+}
+
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("IO_BASE"), *fault = getenv("IO_FAULT"), *log = getenv("IO_LOG");
   if (path == NULL || log == NULL) return;
+  int own_role = role();
+  if (own_role < 0) return;
+  if (own_role > 0) prefix = "child.";
   char *copy = strdup(path);
   *strrchr(copy, '/') = 0;
   folder = copy;
@@ -63,11 +100,15 @@ __attribute__((constructor)) static void begin(void) {
     is_short = strcmp(error, "short") == 0;
     fault_errno = atoi(error);
     is_ever = strcmp(how, "ever") == 0;
+    if (own_role > 0 && was_reached(log)) {
+      if (is_ever) {
+        is_reached = 1;
+        fault_kind = kind_of(strncmp(call, "child.", 6) ? call : call + 6);
+      } else fault_call = "none";
+    }
   }
   hold = getenv("IO_HOLD");
   base = path;
-  /* The processes that it starts have points of their own, which are not tried. */
-  unsetenv("LD_PRELOAD");
 }
 
 static void say(const char *text) {
@@ -137,13 +178,15 @@ static int at(const char *call, const char *end, enum kind kind) {
     return 0;
   }
   char name[64], line[128];
-  snprintf(name, sizeof name, "%s %s", call, end);
+  char of[32];
+  snprintf(of, sizeof of, "%s%s", prefix, call);
+  snprintf(name, sizeof name, "%s %s", of, end);
   pthread_mutex_lock(&lock);
   int place = 0;
   while (place < max_points - 1 && points[place].name[0] && strcmp(points[place].name, name)) place++;
   strcpy(points[place].name, name);
   long n = ++points[place].n;
-  int is_it = fault_call && !is_reached && n == fault_n && !strcmp(call, fault_call) && !strcmp(end, fault_end);
+  int is_it = fault_call && !is_reached && n == fault_n && !strcmp(of, fault_call) && !strcmp(end, fault_end);
   if (is_it) {
     is_reached = 1;
     fault_kind = kind;

@@ -54,8 +54,8 @@ export const states = ['closed', 'killed'] as const
 export type State = (typeof states)[number]
 
 /**
- * LMDB kills the process when it cannot open a file, and may when it reports a page that it could
- * not write (lmdb 3.5.6 uses memory that it has freed, and overruns a buffer).
+ * LMDB kills the process when it cannot open a file. No failing write may: those of LMDB are the
+ * checkpoint process's.
  */
 export type IoEnd = 'went on' | 'stopped' | 'did not start' | 'killed by LMDB'
 
@@ -89,19 +89,22 @@ const checkpoint_bytes = 64 * 1024
 const silent_ms_max = 60_000
 /** Who had so much of one meanwhile did not wait for it. */
 const worked_ms_max = 10_000
-/** A second, times as many processes as want each core. */
-const stopMsMax = (): number => 1_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+/** A second, or two where a child is replaced, times as many processes as want each core. */
+const stopMsMax = (): number => 2_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
 /** A full disk may be so for good. */
 const refused_max = 3
 const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 
-export async function makeIoBed(edits: readonly Edit[] = []): Promise<IoBed> {
+export async function makeIoBed(
+  edits: readonly Edit[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<IoBed> {
   const child = await buildChild('../../bin/conveyor.ts', edits)
   const folder = await quickFolder('conveyor-io-')
   const ioEnv = buildIoLibrary(folder)
   let tries = 0
-  const bed = { child, folder, ioEnv, access: await makeClosed(folder) }
+  const bed = { child, folder, ioEnv, env, access: await makeClosed(folder) }
   let killed: Promise<void> | undefined
   return {
     async attempt(fault, on) {
@@ -122,6 +125,8 @@ interface Bed {
   readonly child: BuiltChild
   readonly folder: string
   readonly ioEnv: IoEnv
+  /** What else the environment of the server has. */
+  readonly env: Readonly<Record<string, string>>
   readonly access: Access
 }
 
@@ -156,7 +161,7 @@ function serveArgs(script: string, path: string): string[] {
 }
 
 async function attempt(
-  { child, folder, ioEnv, access }: Bed,
+  { child, folder, ioEnv, env, access }: Bed,
   own: string,
   fault: IoFault | undefined,
   on: State,
@@ -167,7 +172,11 @@ async function attempt(
   const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
   try {
     const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
-    const server = serve(serveArgs(child.script, path), ioEnv(setting))
+    const of_library = ioEnv(setting)
+    const preloaded = [of_library.LD_PRELOAD, env.LD_PRELOAD].filter((one) => one !== undefined)
+    const server = serve(serveArgs(child.script, path), {
+      ...{ ...of_library, ...env, LD_PRELOAD: preloaded.join(':') },
+    })
     const told = await load(server, lanes, access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
@@ -175,7 +184,9 @@ async function attempt(
     const stopped_ms = stopTime(faults_ms, ended_ms, told, said)
     const wrong =
       told.wrong ??
-      (is_hung ? `it hung: ${said.slice(-500)}` : wrongEnd(code, told, said, stopped_ms)) ??
+      (is_hung
+        ? `it hung: ${said.slice(-500)}`
+        : wrongEnd(code, told, said, { stopped_ms, fault })) ??
       (await wrongIn(path, lanes))
     return {
       is_reached: faults_ms.length > 0,
@@ -378,16 +389,25 @@ function refusalIn(said: string): string | undefined {
 }
 const refusals: readonly unknown[] = ['not_possible', 'not_a_database', 'no_space', 'store_failed']
 
+/** Whether the call changes a file. */
+export const isWrite = ({ call }: Pick<Point, 'call'>): boolean =>
+  /^(child\.)?(p?write|p?writev|fsync|fdatasync|ftruncate)$/.test(call)
+
 /** It goes on, or stops with one event, or does not start with one sentence. */
 function wrongEnd(
   code: number | string,
   { is_served, is_done }: Loaded,
   said: string,
-  stopped_ms: number | undefined,
+  {
+    stopped_ms,
+    fault,
+  }: { readonly stopped_ms?: number | undefined; readonly fault?: IoFault | undefined },
 ): string | undefined {
   const events = [...said.matchAll(failures)].length
   const what = `exit ${code}, ${events} of the event: ${said.slice(-1_500)}`
-  if (lmdb_signals.includes(code)) return undefined
+  if (lmdb_signals.includes(code)) {
+    return fault === undefined || isWrite(fault) ? `it was killed, ${what}` : undefined
+  }
   if (!is_served) {
     const is_refused = code === 3 && refusals.includes(refusalIn(said))
     return is_refused ? undefined : `it did not start, ${what}`
