@@ -81,7 +81,7 @@ function* readPlain(
   return yield* parseInSlices(doc.text, parsed_bounds, export_levels)
 }
 
-/** Of a folder of processes: the list of its children, each with a scheme, nodes and their members. */
+/** Of a folder: the list of its children, each with a scheme, nodes and their members. */
 const export_levels = 6
 
 /**
