@@ -6,6 +6,7 @@
  * Every other number is a plain double, so equal values have one form.
  */
 import type { JsonObject, JsonValue, NumberToken } from '../core/model.ts'
+import type { Sliced } from '../core/slices.ts'
 import {
   brace_close,
   brace_open,
@@ -31,6 +32,43 @@ export function parseExact(text: string, bounds: JsonBounds): JsonValue {
   const value = valueAt(scan, skipSpace(scan, 0), 1)
   scanEnd(scan, scan.end)
   return value
+}
+
+/** The same with a pause after each member of what is nested `levels` deep or less. */
+export function* parseInSlices(
+  text: string,
+  bounds: JsonBounds,
+  levels: number,
+): Sliced<JsonValue> {
+  const scan = scanOfText(text, bounds)
+  const value = yield* valueInSlices(scan, skipSpace(scan, 0), 1, levels)
+  scanEnd(scan, scan.end)
+  return value
+}
+
+function* valueInSlices(
+  scan: Scan,
+  open: number,
+  level: number,
+  levels: number,
+): Sliced<JsonValue> {
+  const byte = scan.bytes[open]
+  const is_object = byte === brace_open
+  if (level > levels || (!is_object && byte !== bracket_open)) return valueAt(scan, open, level)
+  const [object, array]: [JsonObject, JsonValue[]] = [{}, []]
+  const close = is_object ? brace_close : bracket_close
+  let at = enter(scan, open, level, close)
+  while (at !== closed) {
+    const key_end = is_object ? scanKey(scan, at) : 0
+    const key = is_object ? stringAt(scan, at, key_end) : ''
+    const value_at = is_object ? skipColon(scan, key_end) : at
+    const value = yield* valueInSlices(scan, value_at, level + 1, levels)
+    if (is_object) setMember(object, key, value)
+    else array.push(value)
+    yield
+    at = next(scan, scan.end, close)
+  }
+  return is_object ? object : array
 }
 
 /** The value at an offset; `scan.end` is the offset after it. */

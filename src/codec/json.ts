@@ -31,7 +31,7 @@ import {
   textBetween,
 } from './json-scanner.ts'
 
-export { isNumberToken, numberToken, setMember } from './json-exact.ts'
+export { isNumberToken, numberToken, parseInSlices, setMember } from './json-exact.ts'
 export type { JsonBounds } from './json-scanner.ts'
 
 /** Levels of nesting around `data` in a request: the body, `ops` and the op (wire 1.1). */

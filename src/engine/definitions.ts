@@ -4,14 +4,18 @@
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../codec/doc-text.ts'
-import { isObject, parseJson, stringifyJson } from '../codec/json.ts'
+import { isObject, parseInSlices, setMember, stringifyJson } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
 import { fault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
-import type { JsonValue } from '../core/model.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { Sliced } from '../core/slices.ts'
 import { compileInSlices } from '../process/compile-process.ts'
-import { definition_values_max, export_file_bytes_max } from '../process/definition-limits.ts'
+import {
+  definition_values_max,
+  export_file_bytes_max,
+  nodes_max,
+} from '../process/definition-limits.ts'
 import type { DefinitionItem } from '../process/export-file.ts'
 import type { Graph } from '../process/graph.ts'
 import { idText } from '../process/values.ts'
@@ -28,22 +32,57 @@ export interface NewVersion {
   readonly warnings: readonly string[]
 }
 
-/** JSON text, or a plain value, as JSON. Throws `format_error` or `bad_definition`. */
-export function readJson(given: unknown, limits: Limits): JsonValue {
-  const bounds = { nesting_max: limits.nesting_max, values_max: Number.MAX_SAFE_INTEGER }
-  if (typeof given === 'string') return parseJson(given, bounds)
+/**
+ * JSON text, or a plain value, as JSON, read in slices: of a value each node of its scheme is one.
+ * Throws `format_error` or `bad_definition`.
+ */
+export function* readJson(given: unknown, limits: Limits): Sliced<JsonValue> {
+  const { nesting_max } = limits
+  const bounds = { nesting_max, values_max: Number.MAX_SAFE_INTEGER }
+  if (typeof given === 'string') return yield* parseInSlices(given, bounds, export_levels)
   if (typeof given !== 'object' || given === null) {
     throw badDefinition(['a definition is one JSON object'])
   }
-  const bounds_of_plain = {
-    nesting_max: limits.nesting_max,
-    values_max: definition_values_max,
-    chars_max: export_file_bytes_max,
+  const { scheme } = given as { readonly scheme?: { readonly nodes?: unknown } }
+  const nodes: unknown = scheme?.nodes
+  if (!Array.isArray(nodes)) return yield* readPlain(given, '', nesting_max, export_file_bytes_max)
+  let chars_left = export_file_bytes_max
+  const read: JsonValue[] = []
+  for (const [at, node] of nodes.slice(0, nodes_max + 1).entries()) {
+    const is_object = typeof node === 'object' && node !== null
+    // What is no object is refused as such later.
+    const value = is_object ? node : { node }
+    const made = yield* readPlain(value, `.scheme.nodes[${at}]`, nesting_max - 3, chars_left)
+    read.push(is_object ? made : null)
+    chars_left -= stringifyJson(made).length
   }
-  const doc = docOfPlain(given, bounds_of_plain)
-  if (typeof doc === 'string') throw badDefinition([doc])
-  return parseJson(doc.text, bounds)
+  const rest = { ...given, scheme: { ...scheme, nodes: [] } }
+  const value = (yield* readPlain(rest, '', nesting_max, chars_left)) as JsonObject
+  setMember(value.scheme as JsonObject, 'nodes', read)
+  return value
 }
+
+/** Of an object in a definition; `path` leads to it. */
+function* readPlain(
+  given: object,
+  path: string,
+  nesting_max: number,
+  chars_max: number,
+): Sliced<JsonValue> {
+  const bounds = {
+    nesting_max,
+    values_max: definition_values_max,
+    chars_max: Math.max(0, chars_max),
+  }
+  const doc = docOfPlain(given, bounds)
+  if (typeof doc === 'string') throw badDefinition([doc.replace('data', `data${path}`)])
+  yield
+  const parsed_bounds = { nesting_max, values_max: Number.MAX_SAFE_INTEGER }
+  return yield* parseInSlices(doc.text, parsed_bounds, export_levels)
+}
+
+/** Of a folder: the list of its children, each with a scheme, nodes and their members. */
+const export_levels = 6
 
 /**
  * Compiles definitions, in slices. Each mistake names its place, and every definition needs its own

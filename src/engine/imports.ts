@@ -9,7 +9,7 @@
 import { isObject, stringifyJson } from '../codec/json.ts'
 import { processKey, versionKey } from '../codec/keys.ts'
 import { encodeRecord, type ProcessRecord } from '../codec/records.ts'
-import type { Chance } from '../core/clock.ts'
+import { type Chance, nextTurn } from '../core/clock.ts'
 import type { Tell } from '../core/events.ts'
 import { fault, isFault, type Mistake } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
@@ -130,28 +130,29 @@ export function newImporter(options: ImporterOptions): Importer {
 
   return {
     async put(definition, given = {}) {
-      const value = readJson(definition, limits)
+      const value = await inSlices(readJson(definition, limits))
       if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
       const none = { aliases: [], variables: [], skipped: [], mistakes: [] }
       const items = { ...none, definitions: [{ definition: value, place: '' }] }
       return (await importAll(items, given)).processes[0] as PutResult
     },
     async putMany(definitions, given = {}) {
-      const value = readJson(definitions, limits)
+      const value = await inSlices(readJson(definitions, limits))
       const items = exportItems([{ name: undefined, value }], given.map)
       return [...(await importAll(items, given)).processes]
     },
     async importFiles(files, given = {}) {
       const mistakes: string[] = []
-      const sources = files.flatMap(({ name, text, is_found = false }): ExportSource[] => {
+      const sources: ExportSource[] = []
+      for (const { name, text, is_found = false } of files) {
         try {
-          return [{ name, value: readJson(text, limits), is_found }]
+          sources.push({ name, value: await inSlices(readJson(text, limits)), is_found })
         } catch (error) {
           if (!isFault(error)) throw error
           mistakes.push(`${name}: ${error.message}`)
-          return []
         }
-      })
+        await nextTurn()
+      }
       if (sources.length === 0 && mistakes.length > 0) throw badDefinition(mistakes)
       return importAll(exportItems(sources, given.map), given, mistakes)
     },

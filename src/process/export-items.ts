@@ -46,10 +46,11 @@ export function exportItems(sources: readonly ExportSource[], map: IdMap = {}): 
     used.add(id)
     return (Object.hasOwn(map, id) ? map[id] : undefined) ?? id
   }
-  const definitions = found.definitions.map((item) => ({
-    ...item,
-    definition: renamed(item.definition, newId),
-  }))
+  // Without a map nothing changes, which to find out takes as long as a change.
+  const definitions =
+    Object.keys(map).length === 0
+      ? found.definitions
+      : found.definitions.map((item) => ({ ...item, definition: renamed(item.definition, newId) }))
   const renamed_aliases = found.aliases.map((item) => renamedAlias(item, newId))
   const { mistakes } = found
   const aliases = agreeing(renamed_aliases, 'alias', ({ conv_id }) => conv_id, mistakes)
