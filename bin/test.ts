@@ -27,7 +27,7 @@ const test_ms_max = 300_000
 /** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
 const same_on_each_node: readonly string[] = [
   ...['layers', 'vocabulary', 'public-service', 'readme', 'package', 'bundle', 'deploy-metrics'],
-  ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop'],
+  ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop', 'arm64'],
   ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
   ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
   ...[
