@@ -11,6 +11,7 @@
 import { keepAlive } from '../core/clock.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
+import { nodeSeq } from '../store/commit-log/node-mark.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Tree } from '../store/tree.ts'
@@ -30,7 +31,7 @@ import { ownedTree } from './owned-tree.ts'
 import { type Claimant, readOwnerRow } from './owner-row.ts'
 import { isOwnershipLost, ownershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
-import { notOwnerText } from './roles.ts'
+import { notOwnerText, notReadyText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { type Waiting, waitEnded } from './waiting.ts'
 
@@ -43,13 +44,19 @@ export interface NodeLife {
   readonly owned: Promise<Tree | 'anew'>
   /** Ends the wait for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
-  /** What this node has; undefined before it has joined, and after its end. */
-  tree(): CommitLogTree | undefined
+  /** What this node has, or, before it has joined, its data file; undefined from its end on. */
+  data(): NodeData | undefined
   hasLease(): boolean
   /** How long the last append took. */
   append_ms(): number
   /** Undefined but for an owner. */
   snapshots(): ReturnType<Snapshots['state']> | undefined
+}
+
+export interface NodeData {
+  readonly tree: Pick<Tree, 'get' | 'range' | 'backup'>
+  /** Position of the last frame. */
+  readonly seq: number
 }
 
 export interface LifeOptions {
@@ -78,6 +85,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   let membership: Membership | undefined
   let taken_name: Fault | undefined
   let is_set_back = false
+  let is_in_doubt = false
   let append_ms = 0
   let has_left = false
   let leave = (): void => {}
@@ -98,10 +106,14 @@ export function beginLife(options: LifeOptions): NodeLife {
     },
     onMerged: (seq) => membership?.report(seq),
     onAppended(sent_ms) {
+      is_in_doubt = false
       append_ms = clock.now_ms() - sent_ms
       status.onBack()
     },
-    onAway: status.onAway,
+    onAway(reason) {
+      is_in_doubt = true
+      status.onAway(reason)
+    },
   })
 
   async function live(): Promise<Tree | 'anew'> {
@@ -139,9 +151,10 @@ export function beginLife(options: LifeOptions): NodeLife {
     const { file_id, boot_id } = identityOf(opening.path, file.mark.file_id)
     membership = await enrol({
       ...{ ...waiting, connection: watch, partition, node, address, seq },
+      reached: () => status.current().seq,
       holder: boot_id === '' ? '' : `${file_id}/${boot_id}`,
       start_id: opening.bytes(start_id_bytes).toString('hex'),
-      unfit: () => status.current().unfit ?? '',
+      unfit: () => notReadyText(status.current()) ?? '',
       onTaken(reason) {
         taken_name = reason
         leave()
@@ -177,6 +190,11 @@ export function beginLife(options: LifeOptions): NodeLife {
     const claimant: Claimant = { partition, node, address, lease_ms, version, ...identity }
     return {
       ...{ ...waiting, connection: work, claimant },
+      onAway(reason) {
+        onAway(reason)
+        // Where it is lost for good, the data file has everything, however this node ends.
+        void tree.atRest(async () => {}).catch(() => {})
+      },
       async take(frames) {
         await take(frames)
         if (is_read) await opening.reads?.taken(frames)
@@ -187,8 +205,11 @@ export function beginLife(options: LifeOptions): NodeLife {
       async onSeen(seen, asked_ms, head_seq) {
         const is_behind = head_seq > tree.seq()
         const owner = seen.released ? undefined : { node: seen.node, address: seen.address }
-        const caught_up_ms = is_behind ? status.current().caught_up_ms : asked_ms
+        const before = status.current()
+        const caught_up_ms = is_behind ? before.caught_up_ms : asked_ms
         status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms, head_seq })
+        const is_ready = notReadyText(status.current()) === undefined
+        if (is_ready !== (notReadyText(before) === undefined)) membership?.beat()
         if (!is_behind && !is_read) await beginReads(tree)
       },
     }
@@ -232,6 +253,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     const changes = opening.claim(tree)
     if (changes !== undefined) await tree.commit(changes)
     status.set({ role: 'owner' })
+    membership?.beat()
     snapshots = newSnapshots({
       ...{ tree, clock, tell: opening.tell, options: settings.snapshot },
       job: {
@@ -244,6 +266,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     return ownedTree(tree, {
       ...{ lease: begun, commit_log, clock, status, node, close: end },
       isSetBack: () => is_set_back,
+      isInDoubt: () => is_in_doubt,
     })
   }
 
@@ -270,7 +293,11 @@ export function beginLife(options: LifeOptions): NodeLife {
   return {
     owned: live(),
     leave,
-    tree: () => copy?.tree,
+    data() {
+      const { tree } = copy ?? opening
+      if (ending !== undefined) return copy && { tree, seq: copy.tree.seq() }
+      return { tree, seq: copy?.tree.seq() ?? nodeSeq(tree) }
+    },
     append_ms: () => append_ms,
     snapshots: () => snapshots?.state(),
     hasLease: () => lease?.isValid() === true,

@@ -18,14 +18,16 @@ export const fileVerbs: readonly Verb[] = [
     notes: [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
       'is whole and checked. The key of the secrets is a file of its own: keep a copy elsewhere.',
-      '`conveyor restore FILE` puts it back.',
+      '`conveyor restore FILE` puts it back. Of a node of a cluster it has what that node has, also',
+      'where the node is stopped or its database is lost, and opens alone.',
     ],
     async run(given, io) {
       // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
       const key = made.key_id === undefined ? '' : `, whose secrets need the key ${made.key_id}`
-      const text = `${clean(made.path)}: ${made.bytes} bytes${key}\n`
+      const has = made.has === undefined ? '' : `, ${made.has}`
+      const text = `${clean(made.path)}: ${made.bytes} bytes${key}${has}\n`
       return printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
     },
   },

@@ -70,7 +70,10 @@ export async function openLmdbTree(path: string, options: OpenLmdbOptions = {}):
  * Opens a file to read it and leaves it as it is; LMDB's `-lock` file, too, if there is none now.
  * Throws as `openLmdbTree`. A process of its own opens the file first.
  */
-export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
+export async function openLmdbReadOnly(
+  path: string,
+  options: LmdbTreeOptions = {},
+): Promise<LmdbTree> {
   if (!(await hasMagic(path))) throw notOurs(path)
   checkPages(path)
   const lock_path = `${path}-lock`
@@ -81,7 +84,7 @@ export async function openLmdbReadOnly(path: string): Promise<LmdbTree> {
   try {
     await probe(path, { readOnly: true })
     const db = await openDatabase(path, { readOnly: true })
-    const tree = lmdbTree(db, path)
+    const tree = lmdbTree(db, path, options)
     const close = (): Promise<void> => tree.close().then(dispose)
     if ((await endsEarly(db, path)) && !(await canRead(path, { readOnly: true }))) {
       await close()
