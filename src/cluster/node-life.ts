@@ -8,7 +8,8 @@
  * another node has taken over, the store has failed for good; whoever holds the engine closes it,
  * and may open it again, as a standby: that is another life.
  */
-import { keepAlive } from '../core/clock.ts'
+import { keysOfType } from '../codec/keys.ts'
+import { keepAlive, within } from '../core/clock.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import { nodeSeq } from '../store/commit-log/node-mark.ts'
@@ -70,6 +71,11 @@ export interface LifeOptions {
 }
 
 const start_id_bytes = 8
+/** With a key for each task or commit. */
+const read_at_opening = ['change', 'due', 'outbox', 'queue', 'ended', 'replay'] as const
+const warm_every_ms = 250
+/** By then a hand-over that an operator waits for goes on. */
+const merge_ms_max = 20_000
 
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
@@ -87,6 +93,7 @@ export function beginLife(options: LifeOptions): NodeLife {
   let is_set_back = false
   let is_in_doubt = false
   let append_ms = 0
+  let warmed_ms = Number.NEGATIVE_INFINITY
   let has_left = false
   let leave = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -147,6 +154,16 @@ export function beginLife(options: LifeOptions): NodeLife {
     return 'anew'
   }
 
+  /**
+   * What the data file lacks is merged while this node still answers: after the release that would
+   * keep it from being a standby.
+   */
+  async function prepareHandOver(): Promise<void> {
+    const merged = copy?.tree.atRest(async () => {}).catch(() => {})
+    await within(clock, merge_ms_max, Promise.resolve(merged))
+    onHandOver()
+  }
+
   async function enrolled(file: NodeFile, seq: number): Promise<Membership> {
     const { file_id, boot_id } = identityOf(opening.path, file.mark.file_id)
     membership = await enrol({
@@ -197,6 +214,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       },
       async take(frames) {
         await take(frames)
+        keepWarm(tree)
         if (is_read) await opening.reads?.taken(frames)
       },
       seq: tree.seq,
@@ -213,6 +231,16 @@ export function beginLife(options: LifeOptions): NodeLife {
         if (!is_behind && !is_read) await beginReads(tree)
       },
     }
+  }
+
+  /** What an opening reads is sorted, and read from the disk, now and not at the takeover. */
+  function keepWarm(tree: CommitLogTree): void {
+    if (clock.now_ms() < warmed_ms + warm_every_ms) return
+    for (const type of read_at_opening) {
+      const { from, to } = keysOfType(type)
+      for (const _ of tree.range(from, to, false)) break
+    }
+    warmed_ms = clock.now_ms()
   }
 
   async function beginReads(tree: CommitLogTree): Promise<void> {
@@ -236,7 +264,8 @@ export function beginLife(options: LifeOptions): NodeLife {
     taken: Taken,
   ): Promise<Tree | undefined> {
     const begun = newLease({
-      ...{ connection: watch, clock, partition, lease_ms, onHandOver, onAway, onBack },
+      ...{ connection: watch, clock, partition, lease_ms, onAway, onBack },
+      onHandOver: () => void prepareHandOver(),
       ...{ epoch: taken.epoch, taken_ms: taken.taken_ms },
       onSlow(ms) {
         status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
