@@ -31,7 +31,11 @@ async function newCluster() {
   through.host = `127.0.0.1:${relay.port}`
   const place = newPath()
   mkdirSync(place)
-  const more: EngineOptions = { admin: true, runtime_dir: place, limits: { drain_ms_max: 100 } }
+  const told: unknown[] = []
+  const keep = (fields: object): void => void told.push((fields as { event: unknown }).event)
+  const logger = { debug: keep, info: keep, warn: keep, error: keep }
+  const limits = { drain_ms_max: 100 }
+  const more: EngineOptions = { admin: true, runtime_dir: place, limits, logger }
   const node = (name: string): TestNode =>
     openNode(place, { url: through.href, node: name, lease_ms: 1_000 }, more)
   const a = node('a')
@@ -54,7 +58,7 @@ async function newCluster() {
   }
   const env = { CONVEYOR_RUNTIME_DIR: place }
   const cli = (words: string, stdin = '') => run(words.split(' '), { env, stdin })
-  return { url, lost_url: through.href, node, a, b, owner, lose, end, cli, place }
+  return { told, url, lost_url: through.href, node, a, b, owner, lose, end, cli, place }
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -72,12 +76,17 @@ async function judge(path: string, key_path: string): Promise<void> {
 
 test('the database is lost for good: each way to the data of its nodes', { skip }, async () => {
   const cluster = await newCluster()
-  const { a, b, owner, cli, lost_url, node } = cluster
+  const { a, b, owner, cli, lost_url, node, told } = cluster
   const seq = a.log.status().seq
   const has = new RegExp(`all up to position ${seq}, the last change at 20[0-9T:.Z-]+`)
-  await cluster.lose()
+  assert.equal(told.includes('checkpoint'), false)
+  const lost = cluster.lose()
   // Nobody knows what becomes of it, and it must not keep the others from the data file.
   const in_doubt = owner.create({ conv_id, ref: 'in doubt', data: {} })
+  in_doubt.catch(() => {})
+  await lost
+  // The data file of the standby has everything, even if the node is killed now.
+  await until(() => told.includes('checkpoint'))
   await until(() => !a.log.status().has_lease)
 
   // Both run; the owner has a commit that waits, before which nothing else happens.
