@@ -266,7 +266,7 @@ function closingSteps(): Pick<DataFile, 'onClose' | 'close'> {
 /** A node is asked before it is the owner too, so its socket opens with its data file. */
 async function adminOfNode(
   file: DataFile,
-  { backup, says, tell }: Standby & { readonly tell: Tell },
+  { backup, refusal, tell }: Standby & { readonly tell: Tell },
   socket: string | null,
   chance: Chance,
 ): Promise<AdminServer | undefined> {
@@ -276,7 +276,7 @@ async function adminOfNode(
   await writeOwner(path, { pid: process.pid, socket, file_id, version })
   if (socket === null) return undefined
   const { serveAdmin } = await import('./server/admin/server.ts')
-  const server = await serveAdmin({ backup, says, tell, path }, { socket, file_id, version })
+  const server = await serveAdmin({ backup, refusal, tell, path }, { socket, file_id, version })
   file.onClose(server.close)
   return server
 }

@@ -109,7 +109,7 @@ for (const [name, open] of ways) {
         for (const stdin of ['', '4000\n']) {
           const asked = await on(['task', 'cancel', 'a', '--node', 'Bank'], { stdin })
           assert.equal(asked.exit, 1)
-          assert.match(asked.err, /cancel 400\? Type their number: that is not their number/)
+          assert.match(asked.err, /cancel 400\? Type their number: that is not the number/)
         }
         assert.equal((await rows('task', 'list', 'a', '--node', 'Bank', '--all')).length, 400)
         const typed = await on(['task', 'cancel', 'a', '--node', 'Bank'], { stdin: '400\n' })

@@ -6,11 +6,13 @@
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
 import { limitsWith } from '../src/core/limits.ts'
 import type { Engine } from '../src/engine/api.ts'
 import type { PostgresLogOptions } from '../src/postgres.ts'
 import { serveNodeOperator } from '../src/server/operator/server.ts'
+import { run } from './support/cli-run.ts'
 import { startRelay } from './support/cluster/relay.ts'
 import { openNode, type TestNode, waiting } from './support/cluster-nodes.ts'
 import { sampled } from './support/metrics-samples.ts'
@@ -26,7 +28,7 @@ interface Played {
   readonly url: string
   sql(text: string, values?: readonly unknown[]): Promise<unknown>
   /** Its lines are looked at, beside those in `told`. */
-  node(name: string, options?: Partial<PostgresLogOptions>): TestNode
+  node(name: string, options?: Partial<PostgresLogOptions>, folder?: string): TestNode
   readonly told: string[]
   /** The url of the database through a relay, which is closed in the end. */
   relayed(delay_ms: number): Promise<{ readonly url: string; close(): void }>
@@ -92,6 +94,34 @@ const incidents: readonly Incident[] = [
       await until(() => one.log.status().away_since_ms !== undefined)
       await until(() => !one.log.status().has_lease)
       return [one, owner]
+    },
+  },
+  {
+    incident: 'the database is lost for good',
+    line: 'database_away',
+    metric: 'conveyor_database_away_seconds',
+    ready: '503 open commit_log',
+    async play({ node, relayed }) {
+      const relay = await relayed(0)
+      const { opened, path } = node('a', { url: relay.url, lease_ms: 1_000 })
+      const owner = await opened
+      await owner.putProcess(waiting, { conv_id })
+      await owner.create({ conv_id, data: {} })
+      relay.close()
+      await owner.close()
+      const url = (await postgres?.createDatabase()) ?? ''
+      await initPartition(url, 0)
+      const rescue = ['check', `backup ${newPath()}`, `cluster import --commit-log ${url}`]
+      for (const words of rescue) {
+        const { exit, err } = await run([...words.split(' '), '--db', path])
+        assert.deepEqual([exit, err], [0, ''], words)
+      }
+      const next = await node('n', { url }).opened
+      assert.equal((await next.tasks.count({ conv_id })).total, 1)
+      // One that was started again has nobody to ask.
+      const again = node('a', { url: relay.url }, dirname(path))
+      await until(() => again.log.status().away_since_ms !== undefined)
+      return [again]
     },
   },
   {
@@ -166,9 +196,8 @@ for (const { incident, line, metric, ready, play } of incidents) {
     const [one, engine] = await play({
       ...{ url, told },
       sql: (text, values) => sql(text, values, new URL(url).pathname.slice(1)),
-      node(name, options) {
-        const place = newPath()
-        mkdirSync(place)
+      node(name, options, place = newPath()) {
+        mkdirSync(place, { recursive: true })
         const limits = { drain_ms_max: 100 }
         const made = openNode(place, { url, node: name, ...options }, { logger, limits })
         nodes.push(made)

@@ -59,6 +59,7 @@ async function begin(table: Table, beats = false) {
     ...{ connection: connectionTo(table), clock, partition: 0, node: 'a', address: 'a:1', seq: 7 },
     ...{ holder: 'file/boot', start_id: 'me', left: new Promise(() => {}), hasLeft: () => false },
     unfit: () => '',
+    reached: () => 7,
     onTaken(reason) {
       taken = reason
     },

@@ -104,6 +104,25 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     await rm(place, { recursive: true })
   })
 
+  test('an owner that is to hand over merges what its data file lacks while it still answers', async () => {
+    const { url, place } = await newCluster()
+    const told: string[] = []
+    const keep = (fields: object): void => void told.push((fields as EventLine).event)
+    const logger = { debug: keep, info: keep, warn: keep, error: keep }
+    const { log, opened } = openNode(place, { url, node: 'a', lease_ms: 1_000 }, { logger })
+    const owner = await opened
+    await owner.putProcess(waiting, { conv_id })
+    const asked = new Promise<void>((resolve) => void log.onHandOver(resolve))
+    assert.equal(told.includes('checkpoint'), false)
+    const database = new URL(url).pathname.slice(1)
+    await postgres.sql(`UPDATE conveyor.owner SET hand_over_to = '*'`, [], database)
+    await asked
+    assert.ok(told.includes('checkpoint'))
+    assert.equal((await create(owner, 'x')).proc, 'ok')
+    await owner.close()
+    await rm(place, { recursive: true })
+  })
+
   test('a stopped owner answers nothing once another has taken over, nor does a killed one', async () => {
     const { url, place } = await newCluster()
     const first = startChildNode(place, url, 'a')

@@ -134,11 +134,18 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
 
   test('a hand-over makes the standby the owner and the owner a standby, in one process', async () => {
     const had = b.roles().length
+    // From now on, so that it is no standby while it closes its data after a hand-over.
+    const of_owner = `SELECT 1 FROM conveyor.replica WHERE node = 'a' AND unfit LIKE 'it owned the %'`
+    await until(async () => (await postgres.sql(of_owner)).length === 1)
     // In a process of its own, which has nothing but its clock to wait for.
     const words = ['cluster', 'hand-over', '--json', '--commit-log', postgres.url()]
     const { stdout: out } = await runFile(process.execPath, [...node_args, ...words])
     const { from, to, epoch } = JSON.parse(out) as Record<string, unknown>
     assert.deepEqual([from, to, epoch], ['a', 'b', 2])
+    // The former owner is a standby only once it has closed its data and opened it again.
+    const second = await cluster('hand-over')
+    assert.equal(second.exit, 1)
+    assert.match(second.err, /a could not be the owner: it |there is no standby that could take/)
     await b.role('owner', had)
     await a.role('standby', a.roles().indexOf('owner') + 1)
     await judge(b, a)
@@ -150,6 +157,8 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
   })
 
   test('cluster status tells the owner, the members and what is durable where', async () => {
+    // What a takeover would go on from, as of its last beat, also where no checkpoint has it yet.
+    await until(async () => !/"lag":[^0]/.test((await cluster('status --json')).out))
     const { exit, out } = await cluster('status --json')
     const status = JSON.parse(out) as Record<string, unknown>
     const { owner, epoch, members, durable, warnings } = status
@@ -164,6 +173,11 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
       ['b', 'owner'],
     ])
     assert.deepEqual(warnings, [])
+    const places = (members as Record<string, unknown>[]).map((one) => [one.position, one.lag])
+    assert.deepEqual(
+      places,
+      [0, 1].map(() => [status.position, 0]),
+    )
     assert.match((await cluster('status')).out, /^owner +b at 127\.0\.0\.1:\d+, since 20/)
   })
 
@@ -186,10 +200,28 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     await until(async () => (await status()).includes('"warnings":[]'))
   })
 
+  test('a standby that is dead since its last beat is handed nothing, and can be removed', async () => {
+    await postgres.sql(`INSERT INTO conveyor.replica (partition, node, instance, address)
+      VALUES (0, 'dead', 'file/boot/x', '')`)
+    const { exit, err } = await cluster('hand-over --to dead')
+    assert.equal(exit, 1)
+    assert.match(err, /no standby gives a sign \(dead\): look at its log, or start it/)
+    assert.equal((await cluster('remove dead')).out, 'dead is removed\n')
+  })
+
+  test('cluster init says what it has granted', async () => {
+    await postgres.sql('CREATE ROLE "no de"')
+    const words = ['cluster', 'init', '--role', 'no de', '--commit-log', postgres.url()]
+    const { out } = await run(words)
+    assert.equal(out, 'the cluster was there already, and no de has the rights of a node\n')
+    assert.equal(JSON.parse((await run([...words, '--json'])).out).granted_to, 'no de')
+  })
+
   const refusals: readonly [string, RegExp][] = [
     ['hand-over --to x', /x is no standby: name one of a$/m],
     ['hand-over --to b', /b is the owner already/],
     ['remove b', /b is the owner: run `conveyor cluster hand-over` first/],
+    ['remove a', /a runs: stop it first/],
     ['remove x', /no node x is known: name one of a, b/],
     ['status --partition 7', /no partition 7: run `conveyor cluster init --partition 7`/],
     ['init --role nobody', /the database has no role nobody/],
@@ -208,12 +240,16 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     assert.equal(made.exit, 0, made.err)
     const counted = await run(['process', 'list', '--db', path])
     assert.equal(counted.exit, 0, counted.err)
-    const says = new RegExp(`the node a is a standby; the owner is b at ${b.line.address}`)
+    const says = new RegExp(
+      'the node a is a standby; the owner is b: run it on the machine of b ' +
+        `\\(its callers ask ${b.line.address}\\)`,
+    )
     for (const words of [
       ['task', 'count'],
       ['user', 'list'],
       ['check'],
       ['process', 'pause', '1'],
+      ['console', 'link'],
     ]) {
       const { exit, err } = await run([...words, '--db', a.db])
       assert.equal(exit, 1, words.join(' '))

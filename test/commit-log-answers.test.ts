@@ -244,6 +244,31 @@ test('appends without an answer', { skip: no_postgres ?? false }, async (t) => {
     await assertFrames(cluster, frames)
   })
 
+  await t.test('are looked up where the count of rows is not told', async () => {
+    const cluster = await newCluster(postgres)
+    const connection = connectionTo(cluster.url)
+    const frames: Buffer[] = []
+    /** Of the next append: whether it gets to the database, which does not say what it did. */
+    let next: 'lost' | 'done' | undefined
+    const silent: Connection = {
+      ...connection,
+      async query(query) {
+        const is_next = query.name === 'append' ? next : undefined
+        if (is_next === undefined) return connection.query(query)
+        next = undefined
+        if (is_next === 'done') await connection.query(query)
+        return { rows: [], rowCount: null } as never
+      },
+    }
+    const writer = writerTo(silent)
+    for (const outcome of ['lost', 'done'] as const) {
+      next = outcome
+      frames.push(await written(writer, changesNamed(outcome)))
+    }
+    await writer.close()
+    await assertFrames(cluster, frames)
+  })
+
   await t.test('fail at once where they could never succeed', async () => {
     const cluster = await newCluster(postgres)
     const writer = writerTo(connectionTo(cluster.url))

@@ -13,9 +13,11 @@ import type { EngineOptions } from '../engine/api.ts'
 import { openEngine } from '../open.ts'
 import { adminClient } from '../server/admin/client.ts'
 import { type Admin, localAdmin } from '../server/admin/verbs.ts'
+import { isNodeFileFault } from '../store/commit-log/node-mark.ts'
 import { readOwner } from '../store/owner-file.ts'
 import { unreachableError } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
+import { stoppedNode } from './stopped-node.ts'
 import { dbOf, type Given } from './verb.ts'
 
 /** What a verb does where there is no file: ends, makes it, or works on an empty one in memory. */
@@ -74,6 +76,7 @@ async function openHere(path: string, given: Given, io: Io): Promise<Admin | und
   } catch (error) {
     if (!isFault(error)) throw error
     if (error.code === 'file_held') return undefined
+    if (isNodeFileFault(error)) return stoppedNode(path, given.env.CONVEYOR_KEY)
     throw unreachableError(error.message, error.code)
   }
 }

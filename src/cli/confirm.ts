@@ -11,6 +11,6 @@ export async function isConfirmed(io: Io, asks: string, number: number): Promise
     if ('text' in line && line.text.trim() === String(number)) return true
     break
   }
-  await print(io.stderr, 'that is not their number, nothing was changed\n')
+  await print(io.stderr, 'that is not the number, nothing was changed\n')
   return false
 }

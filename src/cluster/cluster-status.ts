@@ -16,7 +16,10 @@ export interface MemberStatus {
   /** `gone`: it has ended, or has given no sign for a minute. */
   readonly role: 'owner' | 'standby' | 'gone'
   readonly address: string
-  /** Position that it has told last, and how many frames are after it. */
+  /**
+   * Position that it told last of the last frame that it has, from which a takeover goes on, and how
+   * many frames are after it. The owner has all.
+   */
   readonly position: number
   readonly lag: number
   readonly version: string
@@ -81,11 +84,15 @@ export async function clusterStatus(
   const facts = found as Found
   const position = Number(facts.position)
   const members = (await readMembers(connection, partition)).map((member): MemberStatus => {
-    const { seq, address, version, seen_s, node } = member
+    const { address, version, seen_s, node } = member
     const unfit = member.unfit || null
     const role = is_owned && node === row.node ? 'owner' : isSeen(member) ? 'standby' : 'gone'
-    const lag = Math.max(0, position - seq)
-    return { node, role, address, position: seq, lag, version, unfit, seen_s_ago: seen_s }
+    // An owner has all that is there.
+    const reached = role === 'owner' ? position : Math.min(member.reached, position)
+    return {
+      ...{ node, role, address, position: reached, lag: position - reached, version },
+      ...{ unfit: role === 'standby' ? unfit : null, seen_s_ago: seen_s },
+    }
   })
   const { fsync, full_page_writes, synchronous_commit, synchronous_standby_names } = settings
   const { node, address, lease_ms, epoch } = row

@@ -1,6 +1,7 @@
 /**
  * From a file to a cluster: the state of a closed data file becomes the first snapshot of an empty
- * partition, and the log goes on after it. The file is read under its lock and never changed.
+ * partition, and the log goes on after it. The file is read under its lock and never changed. It may
+ * be that of a stopped node whose database is lost.
  *
  * One transaction at the end makes it the state of the partition, and only while no node has ever
  * owned that. The log begins with an empty frame after the first position, so each node sees that
@@ -16,6 +17,7 @@ import { type FileLock, lockFile } from '../store/file-lock.ts'
 import { openReadOnly, type ReadOnlyFile } from '../store/read-only.ts'
 import type { Entry } from '../store/store.ts'
 import type { Connection } from './connection.ts'
+import { lostReason } from './detach-file.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 import { checkedCluster } from './schema.ts'
 import { chunksOf, snapshot_id_bytes, stateIn } from './snapshot-chunk.ts'
@@ -53,9 +55,12 @@ export async function importFile(
   const lock = await lockedFile(path)
   try {
     const row = await emptyPartition(connection, options.partition)
-    const file = await openReadOnly(await realpath(path))
+    const file = await openReadOnly(await realpath(path), { takes_nodes: true })
     try {
       options.check(file)
+      if (file.node !== undefined && !(await lostReason(connection, file.node, path))) {
+        throw nothingLost(path)
+      }
       return await write(connection, file, { ...options, log_id: row.log_id })
     } finally {
       await file.close()
@@ -105,7 +110,7 @@ async function write(
         AND NOT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1)`,
       values: [partition],
     })
-    if (rowCount === 0) throw notEmpty(partition)
+    if (rowCount !== 1) throw notEmpty(partition)
     await ask({
       text: 'INSERT INTO conveyor.log (partition, seq, epoch, frame) VALUES ($1, $2, 0, $3)',
       values: [partition, seq, frame],
@@ -131,6 +136,12 @@ function* entriesOf(file: ReadOnlyFile): Generator<Entry> {
     if (last === undefined || page.length < page_entries) return
     from = `${last.key}\0`
   }
+}
+
+/** Another partition would go on from where this one was, beside it. */
+function nothingLost(path: string): Fault {
+  const says = `the cluster of ${path} is in this database, with all that the file has`
+  return fault('not_possible', `${says}: start the node with it, or import a backup of it`)
 }
 
 function notEmpty(partition: number): Fault {

@@ -7,16 +7,19 @@
  * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as
  * does a restart with the same file, which the earlier process cannot have any more.
  */
-import { pause, within } from '../core/clock.ts'
+import { type Clock, pause, within } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import { type Connection, isAway } from './connection.ts'
-import { type Waiting, waitEnded } from './waiting.ts'
+import { untilAnswered, type Waiting, waitEnded } from './waiting.ts'
 
 export interface Member {
   readonly node: string
-  /** Position that its data file has. */
+  /** Position that its data file has: it needs the log after that. */
   readonly seq: number
+  /** Position of the last frame that it has, in memory too: a takeover goes on from there. */
+  readonly reached: number
+  readonly beat: string
   /** False after a clean end. */
   readonly is_enrolled: boolean
   readonly address: string
@@ -28,13 +31,36 @@ export interface Member {
 }
 
 export async function readMembers(connection: Connection, partition: number): Promise<Member[]> {
-  const { rows } = await connection.query<Member & { seq: string }>({
-    text: `SELECT node, seq::text, instance <> '' AS is_enrolled, address, version, unfit,
+  // The column is missing until a `cluster init` of this version, and 0 for nodes before it.
+  const { rows } = await connection.query<Member & { seq: string; reached: string }>({
+    text: `SELECT node, seq::text, coalesce(to_jsonb(member)->>'reached', '0') AS reached,
+      beat::text, instance <> '' AS is_enrolled, address, version, unfit,
       greatest(0, extract(epoch FROM now() - seen_at))::float8 AS seen_s
-      FROM conveyor.replica WHERE partition = $1 ORDER BY node`,
+      FROM conveyor.replica AS member WHERE partition = $1 ORDER BY node`,
     values: [partition],
   })
-  return rows.map((row) => ({ ...row, seq: Number(row.seq) }))
+  return rows.map((row) => {
+    const seq = Number(row.seq)
+    return { ...row, seq, reached: Math.max(seq, Number(row.reached)) }
+  })
+}
+
+/** The first of these members that beats: what the last beat of one that was killed says is old. */
+export async function firstAlive(
+  connection: Connection,
+  partition: number,
+  members: readonly Member[],
+  clock: Clock,
+): Promise<Member | undefined> {
+  const until_ms = clock.now_ms() + alive_ms
+  for (;;) {
+    const now = await readMembers(connection, partition)
+    const alive = now.find(({ node, beat }) =>
+      members.some((member) => member.node === node && member.beat !== beat),
+    )
+    if (alive !== undefined || clock.now_ms() >= until_ms) return alive
+    await pause(clock, look_ms)
+  }
 }
 
 /** False where there is none. One that runs enrols again at its next beat. */
@@ -53,6 +79,8 @@ export async function removeMember(
 export interface Membership {
   /** From now on the row says so at each beat. */
   report(seq: number): void
+  /** Says at once what the row says at each beat. */
+  beat(): void
   /** Frees the name; waits no longer than a beat. */
   leave(): Promise<void>
 }
@@ -68,6 +96,8 @@ export interface MembershipOptions extends Waiting {
   readonly start_id: string
   /** Position that the data file has. */
   readonly seq: number
+  /** As `Member.reached`. */
+  reached(): number
   /** As `Member.unfit`; the row says it from the next beat on. */
   unfit(): string
   /** Another instance has taken the name. Called once. */
@@ -78,6 +108,8 @@ const beat_ms = 1_000
 /** A row that has stood still for so long, beats late and lost ones included, has no instance. */
 export const stands_still_ms = 4 * beat_ms
 const look_ms = 250
+/** One that runs has beaten within so long, late or not. */
+const alive_ms = 2.5 * beat_ms
 
 interface Row {
   readonly instance: string
@@ -105,9 +137,9 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
 
   async function insert(): Promise<boolean> {
     const { rowCount } = await connection.query({
-      text: `INSERT INTO conveyor.replica (partition, node, instance, address, version, seq)
-        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (partition, node) DO NOTHING`,
-      values: [...key, instance, address, version, seq],
+      text: `INSERT INTO conveyor.replica (partition, node, instance, address, version, seq, unfit)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (partition, node) DO NOTHING`,
+      values: [...key, instance, address, version, seq, options.unfit()],
     })
     return rowCount === 1
   }
@@ -116,9 +148,9 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
   async function take(seen: Row): Promise<boolean> {
     const { rowCount } = await connection.query({
       text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
-        beat = beat + 1, seen_at = now()
+        unfit = $9, beat = beat + 1, seen_at = now()
         WHERE partition = $1 AND node = $2 AND instance = $7 AND beat = $8`,
-      values: [...key, instance, address, version, seq, seen.instance, seen.beat],
+      values: [...key, instance, address, version, seq, seen.instance, seen.beat, options.unfit()],
     })
     return rowCount === 1
   }
@@ -155,12 +187,17 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
   }
 
   async function beat(): Promise<void> {
+    cancel()
     try {
+      const says = has_reached ? ', reached = $6' : ''
       const { rowCount } = await connection.query({
         name: 'beat',
         text: `UPDATE conveyor.replica SET seq = $4, unfit = $5, beat = beat + 1, seen_at = now()
-          WHERE partition = $1 AND node = $2 AND instance = $3`,
-        values: [...key, instance, seq, options.unfit()],
+          ${says} WHERE partition = $1 AND node = $2 AND instance = $3`,
+        values: [
+          ...[...key, instance, seq, options.unfit()],
+          ...(has_reached ? [options.reached()] : []),
+        ],
       })
       const row = rowCount === 1 || (await insert()) ? undefined : await read()
       if (row !== undefined && row.instance !== instance) {
@@ -174,12 +211,15 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
   }
 
   function arm(): void {
+    cancel()
     if (!has_ended) cancel = clock.wake_at(clock.now_ms() + beat_ms, () => void beat())
   }
 
   await untilTaken()
+  const has_reached = await untilAnswered(options, () => hasReached(connection))
   arm()
   return {
+    beat: () => void beat(),
     report(next_seq) {
       seq = next_seq
     },
@@ -199,6 +239,15 @@ export async function enrol(options: MembershipOptions): Promise<Membership> {
       )
     },
   }
+}
+
+/** A `cluster init` of this version makes the column; nodes of the version before do without. */
+async function hasReached(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.query<{ has_reached: boolean }>({
+    text: `SELECT EXISTS (SELECT FROM pg_attribute WHERE attname = 'reached'
+      AND attrelid = 'conveyor.replica'::regclass) AS has_reached`,
+  })
+  return rows[0]?.has_reached === true
 }
 
 function nameTaken(node: string, { address }: Row): Fault {

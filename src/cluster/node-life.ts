@@ -8,9 +8,11 @@
  * another node has taken over, the store has failed for good; whoever holds the engine closes it,
  * and may open it again, as a standby: that is another life.
  */
-import { keepAlive } from '../core/clock.ts'
+import { keysOfType } from '../codec/keys.ts'
+import { keepAlive, within } from '../core/clock.ts'
 import { type Fault, fault, isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
+import { nodeSeq } from '../store/commit-log/node-mark.ts'
 import type { CommitLogOpening } from '../store/commit-log/source.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Tree } from '../store/tree.ts'
@@ -30,7 +32,7 @@ import { ownedTree } from './owned-tree.ts'
 import { type Claimant, readOwnerRow } from './owner-row.ts'
 import { isOwnershipLost, ownershipLost } from './ownership-lost.ts'
 import { postgresCommitLog } from './postgres-log.ts'
-import { notOwnerText } from './roles.ts'
+import { notOwnerText, notReadyText } from './roles.ts'
 import { newSnapshots, type Snapshots } from './snapshots.ts'
 import { type Waiting, waitEnded } from './waiting.ts'
 
@@ -43,13 +45,19 @@ export interface NodeLife {
   readonly owned: Promise<Tree | 'anew'>
   /** Ends the wait for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
-  /** What this node has; undefined before it has joined, and after its end. */
-  tree(): CommitLogTree | undefined
+  /** What this node has, or, before it has joined, its data file; undefined from its end on. */
+  data(): NodeData | undefined
   hasLease(): boolean
   /** How long the last append took. */
   append_ms(): number
   /** Undefined but for an owner. */
   snapshots(): ReturnType<Snapshots['state']> | undefined
+}
+
+export interface NodeData {
+  readonly tree: Pick<Tree, 'get' | 'range' | 'backup'>
+  /** Position of the last frame. */
+  readonly seq: number
 }
 
 export interface LifeOptions {
@@ -63,6 +71,11 @@ export interface LifeOptions {
 }
 
 const start_id_bytes = 8
+/** With a key for each task or commit. */
+const read_at_opening = ['change', 'due', 'outbox', 'queue', 'ended', 'replay'] as const
+const warm_every_ms = 250
+/** By then a hand-over that an operator waits for goes on. */
+const merge_ms_max = 20_000
 
 export function beginLife(options: LifeOptions): NodeLife {
   const { settings, opening, status, onHandOver } = options
@@ -78,7 +91,9 @@ export function beginLife(options: LifeOptions): NodeLife {
   let membership: Membership | undefined
   let taken_name: Fault | undefined
   let is_set_back = false
+  let is_in_doubt = false
   let append_ms = 0
+  let warmed_ms = Number.NEGATIVE_INFINITY
   let has_left = false
   let leave = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -98,10 +113,14 @@ export function beginLife(options: LifeOptions): NodeLife {
     },
     onMerged: (seq) => membership?.report(seq),
     onAppended(sent_ms) {
+      is_in_doubt = false
       append_ms = clock.now_ms() - sent_ms
       status.onBack()
     },
-    onAway: status.onAway,
+    onAway(reason) {
+      is_in_doubt = true
+      status.onAway(reason)
+    },
   })
 
   async function live(): Promise<Tree | 'anew'> {
@@ -135,13 +154,24 @@ export function beginLife(options: LifeOptions): NodeLife {
     return 'anew'
   }
 
+  /**
+   * What the data file lacks is merged while this node still answers: after the release that would
+   * keep it from being a standby.
+   */
+  async function prepareHandOver(): Promise<void> {
+    const merged = copy?.tree.atRest(async () => {}).catch(() => {})
+    await within(clock, merge_ms_max, Promise.resolve(merged))
+    onHandOver()
+  }
+
   async function enrolled(file: NodeFile, seq: number): Promise<Membership> {
     const { file_id, boot_id } = identityOf(opening.path, file.mark.file_id)
     membership = await enrol({
       ...{ ...waiting, connection: watch, partition, node, address, seq },
+      reached: () => status.current().seq,
       holder: boot_id === '' ? '' : `${file_id}/${boot_id}`,
       start_id: opening.bytes(start_id_bytes).toString('hex'),
-      unfit: () => status.current().unfit ?? '',
+      unfit: () => notReadyText(status.current()) ?? '',
       onTaken(reason) {
         taken_name = reason
         leave()
@@ -177,8 +207,14 @@ export function beginLife(options: LifeOptions): NodeLife {
     const claimant: Claimant = { partition, node, address, lease_ms, version, ...identity }
     return {
       ...{ ...waiting, connection: work, claimant },
+      onAway(reason) {
+        onAway(reason)
+        // Where it is lost for good, the data file has everything, however this node ends.
+        void tree.atRest(async () => {}).catch(() => {})
+      },
       async take(frames) {
         await take(frames)
+        keepWarm(tree)
         if (is_read) await opening.reads?.taken(frames)
       },
       seq: tree.seq,
@@ -187,11 +223,24 @@ export function beginLife(options: LifeOptions): NodeLife {
       async onSeen(seen, asked_ms, head_seq) {
         const is_behind = head_seq > tree.seq()
         const owner = seen.released ? undefined : { node: seen.node, address: seen.address }
-        const caught_up_ms = is_behind ? status.current().caught_up_ms : asked_ms
+        const before = status.current()
+        const caught_up_ms = is_behind ? before.caught_up_ms : asked_ms
         status.set({ role: 'standby', epoch: seen.epoch, owner, caught_up_ms, head_seq })
+        const is_ready = notReadyText(status.current()) === undefined
+        if (is_ready !== (notReadyText(before) === undefined)) membership?.beat()
         if (!is_behind && !is_read) await beginReads(tree)
       },
     }
+  }
+
+  /** What an opening reads is sorted, and read from the disk, now and not at the takeover. */
+  function keepWarm(tree: CommitLogTree): void {
+    if (clock.now_ms() < warmed_ms + warm_every_ms) return
+    for (const type of read_at_opening) {
+      const { from, to } = keysOfType(type)
+      for (const _ of tree.range(from, to, false)) break
+    }
+    warmed_ms = clock.now_ms()
   }
 
   async function beginReads(tree: CommitLogTree): Promise<void> {
@@ -215,7 +264,8 @@ export function beginLife(options: LifeOptions): NodeLife {
     taken: Taken,
   ): Promise<Tree | undefined> {
     const begun = newLease({
-      ...{ connection: watch, clock, partition, lease_ms, onHandOver, onAway, onBack },
+      ...{ connection: watch, clock, partition, lease_ms, onAway, onBack },
+      onHandOver: () => void prepareHandOver(),
       ...{ epoch: taken.epoch, taken_ms: taken.taken_ms },
       onSlow(ms) {
         status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
@@ -232,6 +282,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     const changes = opening.claim(tree)
     if (changes !== undefined) await tree.commit(changes)
     status.set({ role: 'owner' })
+    membership?.beat()
     snapshots = newSnapshots({
       ...{ tree, clock, tell: opening.tell, options: settings.snapshot },
       job: {
@@ -244,6 +295,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     return ownedTree(tree, {
       ...{ lease: begun, commit_log, clock, status, node, close: end },
       isSetBack: () => is_set_back,
+      isInDoubt: () => is_in_doubt,
     })
   }
 
@@ -270,7 +322,11 @@ export function beginLife(options: LifeOptions): NodeLife {
   return {
     owned: live(),
     leave,
-    tree: () => copy?.tree,
+    data() {
+      const { tree } = copy ?? opening
+      if (ending !== undefined) return copy && { tree, seq: copy.tree.seq() }
+      return { tree, seq: copy?.tree.seq() ?? nodeSeq(tree) }
+    },
     append_ms: () => append_ms,
     snapshots: () => snapshots?.state(),
     hasLease: () => lease?.isValid() === true,

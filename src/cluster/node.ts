@@ -3,10 +3,12 @@
  * the node while the engine opens and afterwards. Each `open` is one life of the node
  * (node-life.ts), one at a time; the status goes on from life to life.
  */
-import { fault } from '../core/faults.ts'
+import { rm } from 'node:fs/promises'
+import { type Fault, fault } from '../core/faults.ts'
+import { emptyNodeFault, nodeDataText } from '../store/commit-log/node-mark.ts'
 import type { CommitLogSource } from '../store/commit-log/source.ts'
 import type { BackupFile } from '../store/store.ts'
-import { beginLife, type NodeLife } from './node-life.ts'
+import { beginLife, type NodeData, type NodeLife } from './node-life.ts'
 import { nodeSettings, type PostgresLogOptions } from './node-settings.ts'
 import { listenerIn, newStatusKeeper } from './node-status.ts'
 import { type NodeStatus, notOwnerText } from './roles.ts'
@@ -33,17 +35,40 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
   const status = newStatusKeeper({
     ...settings,
     live: () => ({
-      ...(life?.tree() === undefined ? {} : { seq: life.tree()?.seq() ?? 0 }),
+      ...seqOf(life?.data()),
       has_lease: life?.hasLease() ?? false,
       append_ms: life?.append_ms() ?? 0,
       ...life?.snapshots(),
     }),
   })
 
-  async function backup(path: string): Promise<BackupFile> {
-    const tree = life?.tree()
-    if (tree === undefined) throw fault('not_possible', 'this node has no data open')
-    return tree.backup(path)
+  async function backup(path: string): Promise<BackupFile & { readonly has: string }> {
+    const data = life?.data()
+    if (data === undefined) throw fault('not_possible', `the node ${node} is closed: ask again`)
+    const { tree, seq } = data
+    const empty = (): Fault | undefined => emptyNodeFault(tree, node, seq)
+    const refused = empty()
+    if (refused !== undefined) throw refused
+    const has = nodeDataText(tree, seq)
+    const made = await tree.backup(path)
+    // It may have begun to load a snapshot meanwhile.
+    const is_part = empty()
+    if (is_part === undefined) return { ...made, has }
+    await rm(made.path, { force: true })
+    throw is_part
+  }
+
+  function refusal(): Fault {
+    const now = status.current()
+    const data = life?.data()
+    const { away_since_ms, away_reason } = now
+    if (away_since_ms === undefined) {
+      return fault('not_possible', notOwnerText(now, 'operator'))
+    }
+    const has = data === undefined ? '' : `; it has ${nodeDataText(data.tree, data.seq)}`
+    const away_s = Math.round((settings.clock.now_ms() - away_since_ms) / 1000)
+    const says = `the node ${node} has no answer of its database for ${away_s} s (${away_reason})`
+    return fault('overloaded', `${says}${has}, and \`npx conveyor backup FILE\` copies that`)
   }
 
   return {
@@ -72,7 +97,10 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     onRole: status.onRole,
     onHandOver: (listener) => listenerIn(hand_over_listeners, listener),
     leave: () => life?.leave(),
-    backup,
-    standby: { backup, says: () => notOwnerText(status.current()) },
+    ...{ backup, standby: { backup, refusal } },
   }
+}
+
+function seqOf(data: NodeData | undefined): { readonly seq?: number } {
+  return data === undefined ? {} : { seq: data.seq }
 }

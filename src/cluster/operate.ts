@@ -8,7 +8,7 @@ import { type Fault, fault } from '../core/faults.ts'
 import { givesSign, isSeen } from './cluster-status.ts'
 import { type Connection, newConnection } from './connection.ts'
 import { takeoverWaitMs } from './follow.ts'
-import { readMembers, removeMember } from './members.ts'
+import { firstAlive, readMembers, removeMember } from './members.ts'
 import { type OwnerRow, readOwnerRow } from './owner-row.ts'
 import { targetOf } from './target.ts'
 
@@ -52,7 +52,7 @@ export async function handOver(
   if (row.released || row.node === '')
     throw fault('not_possible', 'no node owns the data now: start one')
   if (row.node === to) throw fault('not_possible', `${to} is the owner already`)
-  await checkStandby(connection, partition, row, to)
+  await checkStandby(connection, { partition, clock, to }, row)
   const began_ms = clock.now_ms()
   await wish(connection, partition, row.epoch, to ?? '*')
   const until_ms = began_ms + takeoverWaitMs(row.lease_ms) + drain_ms_max
@@ -99,11 +99,11 @@ async function wish(
   })
 }
 
+/** A standby that could take over at once, and gives a sign: its last beat may be of a dead one. */
 async function checkStandby(
   connection: Connection,
-  partition: number,
+  { partition, clock, to }: Asked & { readonly to?: string | undefined },
   { node: owner }: OwnerRow,
-  to: string | undefined,
 ): Promise<void> {
   const others = (await readMembers(connection, partition)).filter(({ node }) => node !== owner)
   const seen = others.filter(isSeen)
@@ -113,9 +113,12 @@ async function checkStandby(
   const wanted = to === undefined ? seen : seen.filter(({ node }) => node === to)
   const names = seen.map(({ node }) => node)
   if (to !== undefined && wanted.length === 0) throw noStandby(to, names)
-  if (wanted.some(({ unfit }) => unfit === '')) return
+  const ready = wanted.filter(({ unfit }) => unfit === '')
   const [{ node, unfit } = { node: '', unfit: '' }] = wanted
-  throw fault('not_possible', `${node} could not be the owner: ${unfit}`)
+  if (ready.length === 0) throw fault('not_possible', `${node} could not be the owner: ${unfit}`)
+  if ((await firstAlive(connection, partition, ready, clock)) !== undefined) return
+  const silent = ready.map((one) => one.node).join(', ')
+  throw fault('not_possible', `no standby gives a sign (${silent}): look at its log, or start it`)
 }
 
 function noStandby(node: string, seen: readonly string[]): Fault {
@@ -124,7 +127,7 @@ function noStandby(node: string, seen: readonly string[]): Fault {
 
 /**
  * Forgets a node, so that nothing is kept for it any more; it may join again. Rejects with
- * `not_possible` for the owner that lives, and for one that is not known.
+ * `not_possible` for one that runs, and for one that is not known.
  */
 export async function removeNode(
   connection: Connection,
@@ -137,8 +140,14 @@ export async function removeNode(
       `${node} is the owner: run \`npx conveyor cluster hand-over\` first`,
     )
   }
+  const members = await readMembers(connection, partition)
+  const found = members.filter((one) => one.node === node)
+  const is_alive =
+    found.some(isSeen) && (await firstAlive(connection, partition, found, clock)) !== undefined
+  // It would be there again at its next beat.
+  if (is_alive) throw fault('not_possible', `${node} runs: stop it first`)
   if (await removeMember(connection, partition, node)) return
-  const known = (await readMembers(connection, partition)).map((one) => one.node)
+  const known = members.map((one) => one.node)
   const there = known.length === 0 ? 'there is none' : `name one of ${known.join(', ')}`
   throw fault('not_possible', `no node ${node} is known: ${there}`)
 }

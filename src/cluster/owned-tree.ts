@@ -20,6 +20,8 @@ export interface OwnedTreeOptions {
   readonly node: string
   /** The database has lost what was committed, which was told of. */
   isSetBack(): boolean
+  /** A commit has no answer: nothing else happens until it has. */
+  isInDoubt(): boolean
   close(): Promise<void>
 }
 
@@ -57,6 +59,12 @@ export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree 
         cancelEnd = clock.wake_at(clock.now_ms() + give_up_ms, giveUp)
       }
       cancelEnd ??= clock.wake_at(clock.now_ms() + ms, giveUp)
+    },
+    async backup(path) {
+      if (!options.isInDoubt()) return tree.backup(path)
+      const says = 'the database does not answer, and a commit waits for it'
+      const helps = 'stop this node, and take the `npx conveyor backup FILE` of its data file then'
+      throw fault('overloaded', `${says}: ${helps}`)
     },
     close: () => options.close().finally(() => cancelEnd?.()),
   }

@@ -42,6 +42,9 @@ const look_up_text = `WITH renewed AS (
     SELECT substring(frame from 1 for 32) FROM conveyor.log WHERE partition = $1 AND seq = $2
   ) AS head`
 
+/** Nothing is known then: the append is looked up, as one without an answer. */
+const no_count = 'the database does not say whether a row was added: is a proxy in front of it?'
+
 /** There is a row with this position: the state of a unique violation. */
 const taken = '23505'
 const retry_ms = { first: 20, longest: 500 }
@@ -57,6 +60,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   async function insert(seq: number, frame: Buffer): Promise<'durable' | 'fenced'> {
     const values = [partition, seq, port.epoch(), frame]
     const { rowCount } = await connection.query({ name: 'append', text: append_text, values })
+    if (rowCount !== 0 && rowCount !== 1) throw fault('overloaded', no_count)
     return rowCount === 0 ? 'fenced' : 'durable'
   }
 

@@ -44,13 +44,36 @@ export interface NodeStatus {
   readonly log_bytes: number | undefined
 }
 
-/** Who else is to be asked, for somebody who has asked a node that is not the owner. */
-export function notOwnerText({ node, role, owner }: NodeStatus): string {
+/**
+ * Who else is to be asked, for somebody who has asked a node that is not the owner: a caller, at the
+ * address where the owner serves callers, or an operator, whose commands run beside the owner.
+ */
+export function notOwnerText(
+  { node, role, owner }: NodeStatus,
+  asks: 'caller' | 'operator' = 'caller',
+): string {
   const what = role === 'standby' ? 'is a standby' : 'is not the owner'
   if (owner === undefined || owner.node === node) return `the node ${node} ${what}; ask again`
-  const where = owner.address === '' ? '' : ` at ${owner.address}`
-  return `the node ${node} ${what}; the owner is ${owner.node}${where}`
+  const says = `the node ${node} ${what}; the owner is ${owner.node}`
+  if (asks === 'caller') return owner.address === '' ? says : `${says} at ${owner.address}`
+  const callers = owner.address === '' ? '' : ` (its callers ask ${owner.address})`
+  return `${says}: run it on the machine of ${owner.node}${callers}`
 }
+
+/** Why this node could not take over at once; undefined for a standby that could. */
+export function notReadyText(status: NodeStatus): string | undefined {
+  const { role, unfit } = status
+  if (unfit !== undefined) return unfit
+  if (role === 'owner') return 'it owned the data until now, and is not a standby yet'
+  if (role !== 'standby') return 'it is not a standby yet, or not any more'
+  const lag_s = lagOf(status)
+  if (lag_s === undefined) return 'it has yet to read what was committed'
+  return lag_s > lag_ready_s
+    ? `it has not had all that was committed for ${Math.round(lag_s)} s`
+    : undefined
+}
+
+const lag_ready_s = 5
 
 /** Why this node cannot commit or take over now; undefined while the database answers it. */
 export function commitLogTrouble({ role, has_lease, away_reason }: NodeStatus): string | undefined {

@@ -85,6 +85,10 @@ export const migrations: readonly string[] = [
    ) WITH (fillfactor = 50);`,
 ]
 
+/** Columns that programs of this version do without, so that they change nothing for earlier ones. */
+const added_columns = `ALTER TABLE conveyor.replica
+  ADD COLUMN IF NOT EXISTS reached bigint NOT NULL DEFAULT 0`
+
 export const schema_version = migrations.length
 
 export interface ClusterRow {
@@ -93,7 +97,7 @@ export interface ClusterRow {
 }
 
 /** Undefined where there is no schema yet, or an empty one. Throws `not_possible` for another's. */
-async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
+export async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
   const { rows: parts } = await ask<{ name: string | null; columns: string[] }>({
     text: `SELECT c.relname AS name, array(SELECT attname::text FROM pg_attribute
         WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) AS columns
@@ -160,6 +164,7 @@ export async function initCluster(
             }
           : { text: 'UPDATE conveyor.cluster SET schema_version = $1', values: [schema_version] },
       )
+      await ask({ text: added_columns })
       const { rowCount } = await ask({
         text: `INSERT INTO conveyor.owner (partition, log_id) VALUES ($1, $2)
           ON CONFLICT (partition) DO NOTHING`,

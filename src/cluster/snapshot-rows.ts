@@ -36,7 +36,7 @@ export async function beginSnapshot(connection: Connection, draft: SnapshotDraft
       SELECT $1::int, $2::int8, $3::bytea, $4::int8, $5::int8 FROM ${owned}`,
     values: [partition, epoch, id, seq, last_crc],
   })
-  if (rowCount === 0) throw fenced()
+  if (rowCount !== 1) throw fenced()
 }
 
 async function addChunk(
@@ -87,7 +87,7 @@ export async function completeSnapshot(
         SELECT count(*) FROM conveyor.snapshot_chunk WHERE partition = $1 AND snapshot = $3)`,
     values: [partition, epoch, id, chunks, bytes],
   })
-  if (rowCount === 0) throw fenced()
+  if (rowCount !== 1) throw fenced()
 }
 
 /** The complete snapshot that reaches furthest. */

@@ -86,7 +86,7 @@ export function newBloomFilter(
     return undefined
   }
 
-  for (const changes of newer) for (const [key] of changes) addOwn(key)
+  for (const changes of newer) for (const key of changes.family(family)) addHash(hashOf(key))
   let unread_from = readKeys(from, keys_at_first)
   return {
     isAbsent(key) {

@@ -9,7 +9,14 @@
  * Values that come out are slices of the arena, valid until the buffer is changed.
  */
 import type { Key } from '../codec/keys.ts'
-import { encodeChange, encodedBytes, keyAt, type Offset, valueAt } from './change-encoding.ts'
+import {
+  encodeChange,
+  encodedBytes,
+  firstByteAt,
+  keyAt,
+  type Offset,
+  valueAt,
+} from './change-encoding.ts'
 import { hashOf, newHashIndex } from './hash-index.ts'
 import { newSortedIndex } from './sorted-index.ts'
 
@@ -30,6 +37,8 @@ export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
   /** Sets the state that `undo` returns to. */
   mark(): void
   undo(): void
+  /** The keys that begin with this character, in no order; one may come more than once. */
+  family(first_character: number): Iterable<Key>
   /** In key order. Nothing may be put during the iteration. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
@@ -122,6 +131,12 @@ export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuff
         const offset = offsetAt(n)
         const is_last = last_by_key.lastOf(arena, offset, hashAt(n)) === offset
         if (is_last) yield [keyAt(arena, offset), valueAt(arena, offset)]
+      }
+    },
+    *family(first_character) {
+      for (let n = 0; n < count; n++) {
+        const offset = offsetAt(n)
+        if (firstByteAt(arena, offset) === first_character) yield keyAt(arena, offset)
       }
     },
     get,

@@ -2,35 +2,74 @@
  * Reads a data file that nobody has open and changes nothing: what the commit log holds beyond LMDB
  * is laid over it in memory, as an opening would, but is not written. The caller holds the lock.
  */
-import { readLogMark } from './commit-log/log-mark.ts'
-import { manifest_key } from './commit-log/manifest.ts'
-import { node_mark_key, nodeFileFault } from './commit-log/node-mark.ts'
+import type { Fault } from '../core/faults.ts'
+import { copy_mark, readLogMark } from './commit-log/log-mark.ts'
+import { decodeManifest, type Manifest, manifest_key } from './commit-log/manifest.ts'
+import {
+  emptyNodeFault,
+  type NodeMark,
+  node_mark_key,
+  nodeDataText,
+  nodeFileFault,
+  readNodeMark,
+} from './commit-log/node-mark.ts'
 import { changesIn, framesIn } from './commit-log/recovered-view.ts'
 import { knownLog, recoverCommitLog } from './commit-log/recovery.ts'
+import { copyDatabase } from './lmdb/backup.ts'
 import { openLmdbReadOnly } from './lmdb/read-only.ts'
 import { mergedRange } from './merged-range.ts'
-import type { Entry, View } from './store.ts'
+import type { BackupFile, Entry, View } from './store.ts'
 
 export interface ReadOnlyFile extends View {
   /** Commits that are in the commit log alone. */
   readonly commits: number
+  /** Of the copy of a node. */
+  readonly node: NodeCopyFile | undefined
   /** As that of a store. */
   damage(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** Rejects with the fault that an opening would meet. `path` has no symbolic links. */
-export async function openReadOnly(path: string): Promise<ReadOnlyFile> {
+/** What the node had merged when it ended; the rest was in its commit log, which is elsewhere. */
+export interface NodeCopyFile {
+  readonly mark: NodeMark
+  readonly manifest: Manifest
+  /** Such as `all up to position 7, …`. */
+  readonly says: string
+  /** Why it is not opened. */
+  readonly refusal: Fault
+  /** A copy that opens alone. Rejects as `Engine.backup`. */
+  backup(path: string): Promise<BackupFile>
+}
+
+/**
+ * Rejects with the fault that an opening would meet. `path` has no symbolic links. With
+ * `takes_nodes` the copy of a node is read too, where it has a whole state.
+ */
+export async function openReadOnly(
+  path: string,
+  { takes_nodes = false }: { readonly takes_nodes?: boolean } = {},
+): Promise<ReadOnlyFile> {
   const tree = await openLmdbReadOnly(path)
   try {
     const is_alone = (await readLogMark(path)) !== undefined
-    const node_file = is_alone ? undefined : nodeFileFault(tree, path)
-    if (node_file !== undefined) throw node_file
-    const recovered = await recoverCommitLog(path, await knownLog(tree, path))
+    const mark = is_alone ? undefined : readNodeMark(tree)
+    const refusal = is_alone ? undefined : nodeFileFault(tree, path)
+    const refused = refusal && takes_nodes ? emptyNodeFault(tree, path) : refusal
+    if (refused !== undefined) throw refused
+    const stored = tree.get(manifest_key)
+    const node = mark &&
+      stored &&
+      refusal && {
+        ...{ mark, manifest: decodeManifest(stored), refusal, says: nodeDataText(tree) },
+        backup: (target: string) => copyDatabase(path, target, copy_mark),
+      }
+    const recovered = node ? undefined : await recoverCommitLog(path, await knownLog(tree, path))
     const frames = framesIn(recovered)
     const changes = changesIn(frames)
     return {
       commits: frames.length,
+      node,
       damage: tree.damage,
       get(key) {
         const value = changes.get(key)

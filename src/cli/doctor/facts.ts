@@ -15,14 +15,14 @@ import { keyFits } from '../../engine/encryption-key.ts'
 import { type KeyFile, readKeyFile } from '../../engine/encryption-key-file.ts'
 import { keyCheckIn } from '../../engine/secrets.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
-import { type NodeMark, readNodeMark } from '../../store/commit-log/node-mark.ts'
+import type { NodeMark } from '../../store/commit-log/node-mark.ts'
 import { loadFileLock, lockFile } from '../../store/file-lock.ts'
 import { loadLmdb } from '../../store/lmdb/database.ts'
-import { openLmdbReadOnly } from '../../store/lmdb/read-only.ts'
 import { type OwnerRecord, readOwner } from '../../store/owner-file.ts'
 import { openReadOnly } from '../../store/read-only.ts'
 import { connectOwner } from '../admin-connection.ts'
 import type { Io } from '../io.ts'
+import { readingStore } from '../stopped-node.ts'
 import { type CertificateFacts, certificateFacts } from './certificates.ts'
 import { type ClusterFacts, clusterFacts } from './cluster-facts.ts'
 import { type SystemLimits, systemLimits } from './system-limits.ts'
@@ -65,8 +65,9 @@ export interface Facts {
    * `node`: the copy of a node that is closed, or of one that is not the owner, with `fault`.
    */
   readonly state: 'missing' | 'closed' | 'served' | 'node' | 'held' | 'refused' | 'unreadable'
-  /** Of a closed file. */
+  /** Of the copy of a node that is closed, and what it has in words. */
   readonly node_mark?: NodeMark
+  readonly node_has?: string
   /** Of the secrets' key, of the copy of a node that is closed; undefined where it needs none. */
   readonly node_key?: NonNullable<Inside['key']>
   /** Where its database was named. */
@@ -123,7 +124,9 @@ async function nativeFaults(): Promise<string[]> {
   return loads.flatMap((load) => (load.status === 'rejected' ? [load.reason.message] : []))
 }
 
-type Looked = 'state' | 'fault' | 'owner' | 'inside' | 'format' | 'node_mark' | 'node_key'
+type Looked =
+  | ('state' | 'fault' | 'owner' | 'inside')
+  | ('format' | 'node_mark' | 'node_has' | 'node_key')
 type Found = Pick<Facts, Looked>
 
 const ask_ms_max = 10_000
@@ -171,53 +174,39 @@ async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Prom
   } catch (error) {
     const { code = 'internal_error', message } = error as NodeJS.ErrnoException
     // A standby answers so, with who the owner is.
-    if (code === 'not_possible') return { state: 'node', fault: { code, message } }
+    // As does a node whose database does not answer.
+    const is_node = code === 'not_possible' || code === 'overloaded'
+    if (is_node) return { state: 'node', fault: { code, message } }
     return { ...held, fault: { code, message } }
   }
 }
 
 async function lookInside(path: string, options: DoctorOptions, io: Io): Promise<Found> {
   const { secret_key } = options
-  const of_node = await nodeFacts(path, secret_key)
-  if (of_node !== undefined) return { state: 'node', ...of_node }
-  const view = await openReadOnly(path)
+  const view = await openReadOnly(path, { takes_nodes: true })
   try {
-    const stored = view.get(format_key)?.toString('utf8')
-    if (stored === undefined || Number(stored) !== format) {
-      return { state: 'closed', format: Number(stored ?? 0) }
-    }
+    const { node } = view
     const check = keyCheckIn(view)
     const key = keyOf(`${path}.key`, secret_key, check)
-    const store = {
-      view: async <T>(read: (opened: typeof view) => T): Promise<T> => read(view),
-      update: () => Promise.reject(new Error('nothing is changed')),
-      damage: view.damage,
+    const of_node = node && {
+      ...{ state: 'node' as const, node_mark: node.mark, node_has: node.says },
+      ...(check === undefined ? {} : { node_key: key }),
     }
-    const walked = options.is_full ? await checkStore(store, new Set()) : {}
+    const stored = view.get(format_key)?.toString('utf8')
+    if (stored === undefined || Number(stored) !== format) {
+      return of_node ?? { state: 'closed', format: Number(stored ?? 0) }
+    }
+    const walked = options.is_full ? await checkStore(readingStore(view), new Set()) : {}
     const inside = {
       diagnosis: diagnose(view, io.clock.now_ms()),
       limits: limitsWith({}),
       ...{ commits: view.commits, ...walked, ...(check === undefined ? {} : { key }) },
     }
+    // What is late in a copy is not late where the cluster goes on.
+    if (of_node !== undefined) return { ...of_node, ...(options.is_full && { inside }) }
     return { state: 'closed', format, inside }
   } finally {
     await view.close()
-  }
-}
-
-/** Undefined for a file that is no copy of a node. */
-async function nodeFacts(
-  path: string,
-  secret_key: string | undefined,
-): Promise<Pick<Facts, 'node_mark' | 'node_key'> | undefined> {
-  const tree = await openLmdbReadOnly(path)
-  try {
-    const node_mark = readNodeMark(tree)
-    const check = keyCheckIn(tree)
-    if (node_mark === undefined || check === undefined) return node_mark && { node_mark }
-    return { node_mark, node_key: keyOf(`${path}.key`, secret_key, check) }
-  } finally {
-    await tree.close()
   }
 }
 

@@ -9,10 +9,13 @@ import { shellWord } from '../program.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
+const lost_help =
+  'look at the database, not at the node; where it is lost for good, take a backup of each node ' +
+  'and go on with the one of the highest position, by `npx conveyor cluster import` or alone'
 const minute_ms = 60_000
 const users_named_max = 5
 
-function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict {
+function fileVerdict({ state, db, fault, owner, format: found, node_has: has }: Facts): Verdict {
   const holder = owner === undefined ? 'another process' : `process ${owner.pid}`
   const says = fault === undefined ? '' : `: ${fault.message}`
   switch (state) {
@@ -24,8 +27,9 @@ function fileVerdict({ state, db, fault, owner, format: found }: Facts): Verdict
     case 'served':
       return ok(`${db} is served by ${holder}`)
     case 'node':
-      if (fault !== undefined) return ok(`${db} is held by ${holder}: ${fault.message}`)
-      return ok(`${db} is the copy of a node, and held by nobody`)
+      if (fault?.code === 'overloaded') return bad(`${db} is held by ${holder}${says}`, lost_help)
+      if (fault !== undefined) return ok(`${db} is held by ${holder}${says}`)
+      return ok(`${db} is the copy of a node, held by nobody, and has ${has}`)
     case 'held':
       if (fault?.code === 'not_found') {
         const says = `${holder} serves it, of an earlier version that knows no doctor`
@@ -83,7 +87,7 @@ function nodeKeyVerdict(key: NonNullable<Inside['key']>): Verdict {
 
 function keyVerdict({ inside, state, node_key }: Facts): Verdict | undefined {
   if (node_key !== undefined) return nodeKeyVerdict(node_key)
-  if (inside === undefined) return undefined
+  if (inside === undefined || state === 'node') return undefined
   const { diagnosis, key } = inside
   const put_back = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'
   const help = `${put_back}; with no copy left \`npx conveyor user rekey --forget-secrets\``

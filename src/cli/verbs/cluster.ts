@@ -6,7 +6,8 @@
 
 import { existsSync } from 'node:fs'
 import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
-import type { Connection } from '../../cluster/connection.ts'
+import { type Connection, isAway } from '../../cluster/connection.ts'
+import { detachFile } from '../../cluster/detach-file.ts'
 import { importFile } from '../../cluster/import-file.ts'
 import { handOver, operatorConnection, removeNode } from '../../cluster/operate.ts'
 import { initCluster } from '../../cluster/schema.ts'
@@ -14,7 +15,8 @@ import { steadyClock, systemChance } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import { format, format_key } from '../../engine/upgrade.ts'
 import type { View } from '../../store/store.ts'
-import { type Exit, usageError } from '../exit-codes.ts'
+import { isConfirmed } from '../confirm.ts'
+import { type Exit, exits, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { bytesText, clean, columns, printDone, spanText, table } from '../output.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
@@ -22,6 +24,36 @@ import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb, word } fro
 
 const flags = [commit_log_flag, partition_flag, json_flag]
 const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
+
+/** What a cluster that has lost its database goes on with, in each case by one file of a node. */
+const detachVerb: Verb = {
+  name: 'cluster detach',
+  words: [],
+  flags: [
+    { name: 'yes', no_env: true, says: 'detach without asking for the position' },
+    commit_log_flag,
+    db_flag,
+    json_flag,
+  ],
+  says: 'make the data file of a stopped node open alone, where its database is lost',
+  notes: [
+    'Refused while the database has all that the file has. The file keeps its tasks and its key;',
+    'no node starts with it again. What was committed after its position is not in it: take the',
+    'file of the highest position, as `doctor` says it of each, and let no other node go on.',
+  ],
+  run: (given, io) =>
+    withDatabase(given, async (connection) => {
+      const path = dbOf(given)
+      const made = await detachFile(connection, path, async ({ has, position, reason }) => {
+        if (isOn(given, 'yes')) return true
+        const says = `${reason}\n${path} has ${has}; what came after that is not in it.\n`
+        const warns = 'No other node may go on from now on, also once the database is back.\n'
+        return isConfirmed(io, `${says}${warns}Type the position to detach it: `, position)
+      })
+      if (made === undefined) return exits.refused
+      return done(given, io, made, `${clean(path)} opens alone, with ${made.has}\n`)
+    }),
+}
 
 export const clusterVerbs: readonly Verb[] = [
   {
@@ -36,10 +68,12 @@ export const clusterVerbs: readonly Verb[] = [
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(8)]
-        const of = { id, log_id, partition, role: text(given, 'role') }
-        const made = await initCluster(connection, of)
+        const role = text(given, 'role')
+        const made = await initCluster(connection, { id, log_id, partition, role })
         const says = made.was_there ? 'was there already' : 'is there now'
-        return done(given, io, { partition, ...made }, `the cluster ${says}\n`)
+        const granted = role === undefined ? '' : `, and ${clean(role)} has the rights of a node`
+        const told = { partition, ...made, ...(role === undefined ? {} : { granted_to: role }) }
+        return done(given, io, told, `the cluster ${says}${granted}\n`)
       }),
   },
   {
@@ -50,7 +84,11 @@ export const clusterVerbs: readonly Verb[] = [
     notes: ['Looks for up to two thirds of the lease whether the owner gives a sign.'],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
-        const status = await clusterStatus(connection, partition, steadyClock)
+        const status = await clusterStatus(connection, partition, steadyClock).catch((error) => {
+          if (!isAway(error)) throw error
+          const helps = `\`npx conveyor doctor --db FILE\` says what the file of a node has`
+          throw fault('overloaded', `${error.message}; ${helps}`)
+        })
         return done(given, io, status, pageOf(status))
       }),
   },
@@ -76,7 +114,7 @@ export const clusterVerbs: readonly Verb[] = [
     words: [{ name: 'NODE' }],
     flags,
     says: 'forget a node that is gone, so that no log is kept for it',
-    notes: ['The owner is not removed while it lives. A removed node may join again.'],
+    notes: ['A node is not removed while it runs. A removed node may join again.'],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const node = word(given, 0)
@@ -91,7 +129,8 @@ export const clusterVerbs: readonly Verb[] = [
     says: 'make the state of a data file that nobody has open that of an empty partition',
     notes: [
       'The file is read and stays as it is; the nodes have new files of their own. The key of the',
-      'secrets is no part of it: put a copy of FILE.key beside the data file of each node.',
+      'secrets is no part of it: put a copy of FILE.key beside the data file of each node. That of',
+      'a stopped node is taken too, where its own database is lost.',
     ],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
@@ -103,6 +142,7 @@ export const clusterVerbs: readonly Verb[] = [
         return done(given, io, made, `position ${made.seq}, ${made.bytes} bytes\n${key}`)
       }),
   },
+  detachVerb,
 ]
 
 /** Throws for a file of another program or of a newer format. */

@@ -19,6 +19,8 @@ export const fileVerbs: readonly Verb[] = [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
       'is whole and checked. The key of the secrets is a file of its own: keep a copy elsewhere.',
       '`conveyor restore FILE` puts it back. Of damaged data the copy is FILE.damaged (exit 5).',
+      'Of a node of a cluster it has what that node has, also',
+      'where the node is stopped or its database is lost, and opens alone.',
     ],
     async run(given, io) {
       // The process that holds the file may run in another folder.
@@ -26,7 +28,8 @@ export const fileVerbs: readonly Verb[] = [
       const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
       const key = made.key_id === undefined ? '' : `, whose secrets need the key ${made.key_id}`
       const { damage } = made
-      const lines = [`${made.path}: ${made.bytes} bytes${key}`]
+      const has = made.has === undefined ? '' : `, ${made.has}`
+      const lines = [`${made.path}: ${made.bytes} bytes${key}${has}`]
       if (damage !== undefined) {
         lines.push(`pages or tasks of the data are damaged, ${damage.count} of them:`)
         lines.push(...damage.says, 'keep the backups made before')

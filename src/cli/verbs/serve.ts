@@ -63,12 +63,18 @@ async function serve(given: Given, io: Io): Promise<Exit> {
       },
       ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
     }
-    const serveTenure = (tenure: Tenure) => serveEngine(setup, tenure.stop, tenure)
+    // Each tenure but the first opens a data file that this process has closed.
+    let probe = true
+    const serveTenure = (tenure: Tenure) => {
+      const served = serveEngine({ ...setup, probe }, tenure.stop, tenure)
+      probe = false
+      return served
+    }
     if (node !== undefined) {
       return await serveNode(node, { given, io, stop, log }, limitsWith(limits), serveTenure)
     }
     // The log has said why.
-    await serveEngine(setup, stop)
+    await serveEngine({ ...setup, probe }, stop)
     if (stop.failure() === undefined) await printClosed(given, io)
     return stop.failure() === undefined ? exits.done : exits.unreachable
   } finally {
@@ -87,13 +93,15 @@ interface Setup {
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
   tellRisksOnce(engine: Engine): Promise<void>
+  /** As that of `openEngine`. */
+  readonly probe: boolean
 }
 
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
   const { given, io, log, wanted, limits, replay, variables, tracing, tellRisksOnce } = setup
   const engine = await openToServe(given, {
-    ...{ limits, onFailure: stop.fail, logger: log.logger, tracing },
+    ...{ limits, onFailure: stop.fail, logger: log.logger, tracing, probe: setup.probe },
     ...(tenure && { commitLog: tenure.commitLog, stale_reads: staleReads(setup, tenure) }),
     ...(replay && { replay }),
     ...(variables && { variables: variables.first }),
@@ -159,17 +167,13 @@ async function certificatesOf(
   return folder
 }
 
-async function openToServe(
-  given: Given,
-  how: Omit<EngineOptions, 'admin' | 'probe'>,
-): Promise<Engine> {
+async function openToServe(given: Given, how: Omit<EngineOptions, 'admin'>): Promise<Engine> {
   const path = dbOf(given)
   try {
     return await openEngine(path, {
       ...how,
       admin: true,
       blocking_commits: false,
-      probe: true,
       allow_hosts: list(given, 'allow-host'),
       public_url: text(given, 'public-url'),
       ...engineOptionsFrom(given.env),

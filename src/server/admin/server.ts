@@ -99,12 +99,12 @@ async function answer(
   body: string,
 ): Promise<AdminResponse> {
   const served =
-    'says' in target ? { tell: target.tell, counters: newCounters() } : servedEngine(target)
+    'refusal' in target ? { tell: target.tell, counters: newCounters() } : servedEngine(target)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
     if (!isAdminVerb(request.verb)) throw fault('not_found', `no such verb: ${request.verb}`)
-    const value = await ('says' in target
+    const value = await ('refusal' in target
       ? runAtStandby(target, request.verb, request.args)
       : runVerb(target, request.verb, request.args))
     served.counters.countRequest('admin', 'ok')
@@ -118,7 +118,7 @@ async function answer(
 
 async function runAtStandby(standby: StandbyTarget, verb: AdminVerb, args: unknown) {
   if (verb === 'about') return { path: standby.path, ops_max: 0 }
-  if (verb !== 'backup') throw fault('not_possible', `${standby.says()}: run it there`)
+  if (verb !== 'backup') throw standby.refusal()
   const { path } = args as AdminArgs<'backup'>
   return standby.backup(path)
 }

@@ -5,7 +5,7 @@
  */
 
 import { fault } from '../../core/faults.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { BackupResult, Engine } from '../../engine/api.ts'
 import type { ExportFile } from '../../engine/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/process-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
@@ -28,6 +28,11 @@ interface ImportArgs {
   /** New ids for the processes and the references to them. */
   readonly map?: Readonly<Record<string, string>>
   readonly dry_run?: boolean
+}
+
+interface Has {
+  /** Of a node that has no engine: what it has, in words. */
+  readonly has: string
 }
 
 interface Grant extends ById {
@@ -106,7 +111,8 @@ export const adminVerbs = {
   'schedule.remove': (engine: Engine, args: ById) => done(engine.schedules.remove(args.id)),
 
   overview: showOverview,
-  backup: (engine: Engine, args: { readonly path: string }) => engine.backup(args.path),
+  backup: (engine: Engine, args: { readonly path: string }): Promise<BackupResult & Partial<Has>> =>
+    engine.backup(args.path),
   check: (engine: Engine, _args: object) => engine.check(),
   doctor: async (engine: Engine, _args: object) => ({
     ...(await servedEngine(engine).diagnose()),

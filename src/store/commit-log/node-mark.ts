@@ -1,13 +1,15 @@
 /**
  * What says that a data file is the copy of a node, whose commit log is elsewhere: a value in LMDB
- * under a key that no backup copies. Without that commit log the file is behind what was answered,
- * so nothing else opens it.
+ * under a key that no backup copies. Without that commit log the file may be behind what was
+ * answered, so only what an operator asks for by name reads it or makes it a file of its own.
  */
 
+import { headOfEntry } from '../../codec/change-entry.ts'
 import { parsePlain } from '../../codec/json.ts'
-import { type Key, metaKey } from '../../codec/keys.ts'
+import { type Key, keysOfType, metaKey } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Tree } from '../tree.ts'
+import { decodeManifest, manifest_key } from './manifest.ts'
 
 export interface NodeMark {
   /** Random, hex. Of the cluster, and of this very data file. */
@@ -30,9 +32,52 @@ export function readNodeMark(tree: Pick<Tree, 'get'>): NodeMark | undefined {
 }
 
 /** Why a data file is not opened without its commit log; undefined if it is no node's. */
-export function nodeFileFault(tree: Pick<Tree, 'get'>, path: string): Fault | undefined {
-  if (readNodeMark(tree) === undefined) return undefined
+export function nodeFileFault(tree: Reads, path: string): Fault | undefined {
+  const mark = readNodeMark(tree)
+  if (mark === undefined) return undefined
   const says = `${path} is the copy of a node, and its commit log is in PostgreSQL`
-  const helps = 'open it with that commit log, or take a `npx conveyor backup FILE` of any node'
-  return fault('not_possible', `${says}; ${helps}`)
+  const has = mark.is_loading ? '' : `; it has ${nodeDataText(tree)}`
+  const helps = 'open it with that commit log (serve --commit-log URL)'
+  const copies = `\`npx conveyor backup FILE --db ${path}\` copies it`
+  const frees = `\`npx conveyor cluster detach --db ${path} --commit-log URL\` lets it open alone`
+  const lost = `where PostgreSQL is lost, ${copies} and ${frees}`
+  const made = fault('not_possible', `${says}; ${helps}${has}; ${lost}`)
+  refused.add(made)
+  return made
 }
+
+const refused = new WeakSet<object>()
+
+/** Whether an opening was refused so. */
+export function isNodeFileFault(error: object): boolean {
+  return refused.has(error)
+}
+
+/** Why nothing can be taken from the copy of a node; undefined where it has a whole state. */
+export function emptyNodeFault(tree: Reads, path: string, seq = nodeSeq(tree)): Fault | undefined {
+  const is_loading = readNodeMark(tree)?.is_loading === true
+  if (!is_loading && seq > 0) return undefined
+  const has = is_loading ? 'a part of a snapshot, which it was loading' : 'no data yet'
+  const helps = 'start it with its database, or take the data file of another node'
+  return fault('not_possible', `the node of ${path} has ${has}: ${helps}`)
+}
+
+/** Position that the data file has; 0 where it has none. */
+export function nodeSeq(tree: Reads): number {
+  const stored = tree.get(manifest_key)
+  return stored === undefined ? 0 : decodeManifest(stored).seq
+}
+
+/** What a node has, in words: by this, operators compare nodes. */
+export function nodeDataText(tree: Reads, seq = nodeSeq(tree)): string {
+  const { from, to } = keysOfType('change')
+  let last = ''
+  for (const { value } of tree.range(from, to, true)) {
+    const head = headOfEntry(value)
+    if (head !== undefined) last = `, the last change at ${new Date(head.at_ms).toISOString()}`
+    break
+  }
+  return `all up to position ${seq}${last}`
+}
+
+type Reads = Pick<Tree, 'get' | 'range'>

@@ -3,6 +3,7 @@
  * other nodes may own meanwhile. Opening resolves once this node owns it.
  */
 import type { Tell } from '../../core/events.ts'
+import type { Fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { BackupFile } from '../store.ts'
@@ -21,10 +22,13 @@ export interface CommitLogSource {
 }
 
 export interface Standby {
-  /** A copy that opens alone, of what this node has. */
-  backup(path: string): Promise<BackupFile>
-  /** Why it does nothing else, and who does. */
-  says(): string
+  /** A copy that opens alone, of what this node has, which `has` says in words. */
+  backup(path: string): Promise<BackupFile & { readonly has: string }>
+  /**
+   * Why it does nothing else, and who does: `not_possible`, or `overloaded` while its database does
+   * not answer.
+   */
+  refusal(): Fault
 }
 
 export interface CommitLogOpening {

@@ -96,8 +96,8 @@ export function commitLogTree(
   let commit_log = opened_commit_log
   let broken: unknown
   /**
-   * A file of the commit log is gone, but LMDB is sound and memory has all that the commit log
-   * held.
+   * A file of the commit log is gone, or one that is elsewhere takes no more, but LMDB is sound and
+   * memory has all that the commit log held.
    */
   let is_log_lost = false
   let brokenCallback: ((cause: unknown) => void) | undefined
@@ -200,7 +200,10 @@ export function commitLogTree(
       checkpointIfFull()
       write_ms = await commit_log.write(changes)
     } catch (error) {
-      if (!isFull(error)) breakWith(error)
+      if (!isFull(error)) {
+        is_log_lost ||= files === undefined
+        breakWith(error)
+      }
       throw error
     } finally {
       free.committed()

@@ -63,12 +63,29 @@ const handOver: Act<LabNode> = (node) => {
   }
 }
 
-/** Asked by the command line, and not told to end: each goes on in its new role. */
-const askHandOver: Act<LabNode> = async (_owner, { database, run }) => {
-  if (database === undefined) return undefined
-  await run(['cluster', 'hand-over', '--commit-log', database.url('conveyor')])
-  return () => undefined
-}
+/**
+ * Asked by the command line so many times, and not told to end: each goes on in its new role. What
+ * is refused, because another fault has left no standby or the former owner is none yet, is so with
+ * a sentence, and changes nothing.
+ */
+const askHandOver =
+  (times: number): Act<LabNode> =>
+  async (_owner, { database, run }) => {
+    if (database === undefined) return undefined
+    let done = 0
+    for (let n = 0; n < times; n++) {
+      await run(['cluster', 'hand-over', '--commit-log', database.url('conveyor')]).then(
+        () => done++,
+        ({ stderr = '' }: { readonly stderr?: string }) => {
+          if (!refusals.test(stderr)) throw new Error(`cluster hand-over: ${stderr}`)
+        },
+      )
+    }
+    return done === 0 ? undefined : () => undefined
+  }
+
+const refusals =
+  /could not be the owner|no standby|no node owns|gives no sign|does not answer|is the owner again|^conveyor: the database at/
 
 const loseFile: Act<LabNode> = async (node) => {
   await node.kill()
@@ -214,7 +231,13 @@ export const faults: readonly Fault[] = [
     name: 'ask_hand_over',
     says: 'the owner is asked to hand over (`conveyor cluster hand-over`)',
     is_survived: true,
-    inject: onOwner(askHandOver),
+    inject: onOwner(askHandOver(1)),
+  },
+  {
+    name: 'ask_hand_over_twice',
+    says: 'the owner is asked to hand over, and the next one at once',
+    is_survived: true,
+    inject: onOwner(askHandOver(2)),
   },
   {
     name: 'clock_ahead',
