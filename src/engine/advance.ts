@@ -10,8 +10,8 @@
  *
  * Moves are bounded twice. A task that has used up the moves of an op, also by what it computes, is
  * `ready` and continues in a later transaction. A task that has made `moves_without_rest_max` moves
- * without a wait fails with the tag `loop`, unless the last has ended it; a wait whose timer is due
- * already does not count.
+ * without a wait fails with the tag `loop`, unless the last of its own ends it; a wait whose timer is
+ * due already does not count.
  */
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord, Wait } from '../codec/task-record.ts'
@@ -73,10 +73,7 @@ export function advance(
   task.called_id = undefined
   for (;;) {
     const node = process.graph.nodes.get(task.node_id) as GraphNode
-    // The last of as many nodes as a process may have is reached by a move that is one too many
-    // only where it could lead on.
-    const over = task.moves - moves_without_rest_max
-    if (over > 0 || (over === 0 && node.kind !== 'end')) {
+    if (task.moves >= moves_without_rest_max && !endsItself(task, node, moves_without_rest_max)) {
       fail(tx, task, 'loop', `${moves_without_rest_max} moves without coming to rest`)
       return
     }
@@ -117,6 +114,14 @@ export function advance(
       at = 0
     } else at++
   }
+}
+
+/**
+ * Whether a task ends with its last move, all of which it has made itself and none in a chain with
+ * others: so a process runs whose nodes, as many as there may be, are one line.
+ */
+function endsItself({ moves, visit }: TaskRecord, { kind }: GraphNode, moves_max: number): boolean {
+  return kind === 'end' && moves === moves_max && visit >= moves_max
 }
 
 /** The commands that make a task wait, and what for. */

@@ -129,8 +129,8 @@ export function* compileAll(
 }
 
 /**
- * The text that `print` makes of a value, in pieces: of the nodes of a definition one each. Keys are
- * in their order, or sorted as canonical text has them.
+ * The text that `print` makes of a value, in pieces: one for each node of a definition. Keys are in
+ * their order, or sorted as canonical text has them.
  */
 function* printed(
   value: JsonValue,
