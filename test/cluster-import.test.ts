@@ -132,7 +132,6 @@ test('the file of a node is refused alone, and the doctor compares its key', { s
     /is the copy of a node, and its commit log is in PostgreSQL; open it with that commit/
   await assert.rejects(openEngine(path), { code: 'not_possible', message: says })
   for (const words of [
-    ['check', '--db', path],
     ['task', 'count', '--db', path],
     ['serve', '--http', 'off', '--db', path],
     ['restore', path, '--db', newPath()],
@@ -156,7 +155,7 @@ test('the file of a node is refused alone, and the doctor compares its key', { s
     assert.equal(Object.fromEntries(rows).key?.replace(/: this node.*/, ''), judged)
     assert.match(
       String(Object.fromEntries(rows).file),
-      /^ok: .* is the copy of a node, and held by/,
+      /^ok: .* is the copy of a node, held by nobody, and has all up to position \d+/,
     )
   }
 })
@@ -177,7 +176,7 @@ test('what cannot be imported is refused by the verb', { skip }, async () => {
   truncateSync(damaged, 12_288)
   const rows: readonly (readonly [string, string | number, RegExp])[] = [
     [newPath(), partition, /is not there/],
-    [node_file, partition, /is the copy of a node/],
+    [node_file, partition, /with all that the file has: start the node with it/],
     [held, partition, /is held by another process/],
     [foreign, partition, /is no|not a/],
     [damaged, partition, /ends too early|cut short|damaged|truncated/],

@@ -17,8 +17,8 @@ export interface MemberStatus {
   readonly role: 'owner' | 'standby' | 'gone'
   readonly address: string
   /**
-   * Position that it told last of the last frame that it has, from which a takeover goes on, and how
-   * many frames are after it. The owner has all.
+   * Of the last frame that it has, as it told last: a takeover goes on from there. `lag` frames are
+   * after it. The owner has all.
    */
   readonly position: number
   readonly lag: number

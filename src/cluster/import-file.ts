@@ -1,7 +1,7 @@
 /**
  * From a file to a cluster: the state of a closed data file becomes the first snapshot of an empty
- * partition, and the log goes on after it. The file is read under its lock and never changed. It may
- * be that of a stopped node whose database is lost.
+ * partition, and the log goes on after it. The file is read under its lock and never changed; it
+ * may be that of a stopped node whose database is lost.
  *
  * One transaction at the end makes it the state of the partition, and only while no node has ever
  * owned that. The log begins with an empty frame after the first position, so each node sees that

@@ -45,8 +45,8 @@ export interface NodeStatus {
 }
 
 /**
- * Who else is to be asked, for somebody who has asked a node that is not the owner: a caller, at the
- * address where the owner serves callers, or an operator, whose commands run beside the owner.
+ * Who else is to be asked, for somebody who has asked a node that is not the owner: a caller, at
+ * the address where the owner serves callers, or an operator, whose commands run beside the owner.
  */
 export function notOwnerText(
   { node, role, owner }: NodeStatus,

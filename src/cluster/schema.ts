@@ -85,7 +85,7 @@ export const migrations: readonly string[] = [
    ) WITH (fillfactor = 50);`,
 ]
 
-/** Columns that programs of this version do without, so that they change nothing for earlier ones. */
+/** Columns that this program can do without, so that earlier ones go on with the schema. */
 const added_columns = `ALTER TABLE conveyor.replica
   ADD COLUMN IF NOT EXISTS reached bigint NOT NULL DEFAULT 0`
 
