@@ -44,6 +44,7 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   const { tree, file, partition, connection } = load
   const id = file.manifest.id
   const mark = { ...file.mark, is_loading: true }
+  await tree.verified()
   writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
   for (;;) {
     await clear(load)
@@ -68,7 +69,7 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
     if (keys.length === 0) return
     tree.commit((writer) => {
       for (const key of keys) writer.put(key, null)
-    })
+    }, true)
     await nextTurn()
     if (hasLeft()) throw waitEnded()
   }
@@ -132,7 +133,7 @@ function commit(tree: LmdbTree, chunks: readonly Frame[]): void {
         writer.putSlice(arena, keyStart(offset), keyBytesAt(arena, offset), value_bytes)
       }
     }
-  })
+  }, true)
 }
 
 function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {

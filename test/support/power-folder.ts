@@ -3,14 +3,7 @@
  * blocks, so only those are digested and written.
  */
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Folder } from './power-disk.ts'
 
