@@ -26,7 +26,7 @@ const killing = (killed_in: string, file: string, from: string): Edit => ({
     if (process.env.KILLED_IN === '${killed_in}') process.kill(process.pid, 'SIGKILL')`,
 })
 const edits: readonly Edit[] = [
-  killing('making', 'store/lmdb/open.ts', 'let db = await openDatabase(path, { maxReaders })'),
+  killing('making', 'store/lmdb/open.ts', 'const db = await openDatabase(path, { maxReaders })'),
   killing('first', 'store/commit-log/open.ts', "throw fileFault(path, { code: 'ENOSPC' })\n    }"),
   killing(
     'checkpoint',

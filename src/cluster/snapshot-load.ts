@@ -45,6 +45,7 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   const { tree, file, partition, connection } = load
   const id = file.manifest.id
   const mark = { ...file.mark, is_loading: true }
+  await tree.verified()
   await writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
   for (;;) {
     await clear(load)
@@ -67,7 +68,7 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
       if (changes.size === clear_keys) break
     }
     if (changes.size === 0) return
-    await tree.write({ frames: [frameOf(changes)] })
+    await tree.write({ frames: [frameOf(changes)], goes_on: true })
     if (hasLeft()) throw waitEnded()
   }
 }
@@ -122,7 +123,7 @@ async function write(tree: LmdbTree, chunks: readonly Frame[]): Promise<void> {
     }
   }
   if (!hasRoomFor({ changes, bytes, large_bytes }, tree)) throw fault('no_space')
-  await tree.write({ frames: chunks.map((chunk) => chunk.bytes) })
+  await tree.write({ frames: chunks.map((chunk) => chunk.bytes), goes_on: true })
 }
 
 function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {

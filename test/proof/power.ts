@@ -305,7 +305,7 @@ export const proof: Proof = {
       'a program that does not sync what it opens',
       {
         file: 'store/lmdb/open.ts',
-        from: 'await syncPath(path)\n    await syncFolder(path)',
+        from: 'await syncPath(path)\n      await syncFolder(path)',
         to: '',
       },
       ['SIGKILL in a checkpoint', 'SIGKILL'],

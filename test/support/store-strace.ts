@@ -190,6 +190,8 @@ export function commitsOf(calls: readonly Call[], path: string, page_bytes = 409
   for (const [place, call] of written.entries()) {
     // LMDB creates a file with both meta pages in one write.
     if (offsetOf(call) === 0) continue
+    // Marks (lmdb/marks) are behind what LMDB writes of a meta page.
+    if (offsetOf(call) < meta_bytes && offsetOf(call) % page_bytes >= 512) continue
     if (offsetOf(call) >= meta_bytes) {
       pages.push(call)
       continue

@@ -20,6 +20,7 @@ export interface JobHead {
   readonly bytes: number
   readonly log?: { readonly id: string; readonly first_seq: number; readonly last_seq: number }
   readonly manifest?: { readonly id: string; readonly seq: number; readonly is_open: boolean }
+  readonly goes_on?: boolean
   readonly slice?: SliceBounds
 }
 
@@ -76,7 +77,7 @@ function takeHead(chunk: Buffer): Buffer | undefined {
   return chunk.subarray(end_at + 1)
 }
 
-async function run({ log, manifest, slice }: JobHead, bytes: Buffer): Promise<void> {
+async function run({ bytes: _, log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<void> {
   try {
     const tree = await opening
     endIfAlone()
@@ -86,7 +87,7 @@ async function run({ log, manifest, slice }: JobHead, bytes: Buffer): Promise<vo
         frames: [bytes],
         ...(log && { log: { ...log, id: Buffer.from(log.id, 'hex') } }),
         ...(manifest && { manifest: { ...manifest, id: Buffer.from(manifest.id, 'hex') } }),
-        ...(slice && { slice }),
+        ...rest,
       },
       () => {
         say({ says: 'committed' })

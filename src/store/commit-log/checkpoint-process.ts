@@ -199,10 +199,10 @@ function messageIn(line: string): ChildMessage | undefined {
   }
 }
 
-function headOf({ log, manifest, slice }: Omit<WriteJob, 'frames'>): Omit<JobHead, 'bytes'> {
+function headOf({ log, manifest, ...rest }: Omit<WriteJob, 'frames'>): Omit<JobHead, 'bytes'> {
   return {
     ...(log && { log: { ...log, id: log.id.toString('hex') } }),
     ...(manifest && { manifest: { ...manifest, id: manifest.id.toString('hex') } }),
-    ...(slice && { slice }),
+    ...rest,
   }
 }

@@ -41,7 +41,7 @@ export function runWriteJob(tree: Target, job: WriteJob, onCommit = (): void => 
   const last_crc = frames.at(-1)?.crc
   const manifest = job.manifest && { ...job.manifest, last_crc }
   if (job.slice === undefined) {
-    commitAll(tree, own, offsets, manifest)
+    commitAll(tree, own, offsets, { manifest, goes_on: job.goes_on })
     return
   }
   let slice: Slice = new Uint32Array()
@@ -114,17 +114,27 @@ function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manif
     commitSlice(tree, arena, slice.subarray(half), manifest)
     return
   }
-  commitAll(tree, arena, slice, manifest)
+  commitAll(tree, arena, slice, { manifest, goes_on: manifest === undefined })
 }
 
-function commitAll(tree: Target, arena: Buffer, slice: Slice, manifest?: Manifest): void {
+interface CommitEnd {
+  readonly manifest: Manifest | undefined
+  readonly goes_on?: boolean | undefined
+}
+
+function commitAll(
+  tree: Target,
+  arena: Buffer,
+  slice: Slice,
+  { manifest, goes_on = false }: CommitEnd,
+): void {
   const last_keys = lastOfRuns(tree, arena, slice)
   tree.commit((writer) => {
     putFences(writer, last_keys)
     putAll(writer, arena, slice)
     removeFences(writer, last_keys)
     if (manifest !== undefined) writer.put(manifest_key, encodeManifest(manifest))
-  }, manifest === undefined)
+  }, goes_on)
 }
 
 function loadOf(arena: Buffer, slice: Slice): Load {

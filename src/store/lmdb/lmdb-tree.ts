@@ -47,6 +47,8 @@ export interface WriteJob {
   readonly log?: { readonly id: Buffer; readonly first_seq: number; readonly last_seq: number }
   /** In the last commit. */
   readonly manifest?: { readonly id: Buffer; readonly seq: number; readonly is_open: boolean }
+  /** Another job follows, which brings the sums of pages up to date. */
+  readonly goes_on?: boolean
   /** The bounds of one commit; without them there is one commit. */
   readonly slice?: { readonly changes_max: number; readonly bytes_max: number }
 }
