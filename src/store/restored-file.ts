@@ -25,19 +25,19 @@ const restoredPath = (path: string): string => `${path}.restore-decided`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 
 /** The child process of an owner that was killed ends after one commit at most. */
-const orphan = { ms_max: 10_000, pause_ms: 20 }
+const left_behind = { ms_max: 10_000, pause_ms: 20 }
 
 /**
  * Locks the data file at `path` as `lockFile` does, after a restore that was cut off is finished.
  * Waits for what an owner that has ended left behind.
  */
 export async function lockDataFile(path: string): Promise<FileLock | undefined> {
-  const until_ms = performance.now() + orphan.ms_max
+  const until_ms = performance.now() + left_behind.ms_max
   for (;;) {
     const lock = await lockFile(path)
     if (lock === undefined) {
       if (performance.now() >= until_ms || !hasEnded(await readOwner(path))) return undefined
-      await pause(orphan.pause_ms)
+      await pause(left_behind.pause_ms)
       continue
     }
     // The second name is beside the file itself, not beside a link to it.

@@ -18,9 +18,9 @@ export const fileVerbs: readonly Verb[] = [
     notes: [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
       'is whole and checked. The key of the secrets is a file of its own: keep a copy elsewhere.',
-      '`conveyor restore FILE` puts it back. Of damaged data the copy is FILE.damaged (exit 5). Of a',
-      'node of a cluster it has what that node has, and opens alone, also where the node is stopped',
-      'or its database is lost.',
+      '`conveyor restore FILE` puts it back. Of damaged data the copy is FILE.damaged (exit 5). Of',
+      'a node of a cluster it has what that node has, and opens alone, also where the node is',
+      'stopped or its database is lost.',
     ],
     async run(given, io) {
       // The process that holds the file may run in another folder.

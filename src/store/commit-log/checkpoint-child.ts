@@ -77,7 +77,7 @@ function takeHead(chunk: Buffer): Buffer | undefined {
   return chunk.subarray(end_at + 1)
 }
 
-async function run({ bytes: _, log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<void> {
+async function run({ log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<void> {
   try {
     const tree = await opening
     endIfAlone()

@@ -29,8 +29,8 @@ const damaged_end = '.damaged'
 
 /**
  * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`, which gets this record
- * `log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file exists, or if the copy cannot be written or read,
- * and `no_space` if the disk of the copy is full.
+ * `log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file exists, or
+ * if the copy cannot be written or read, and `no_space` if the disk of the copy is full.
  */
 export async function copyDatabase(
   from: string,

@@ -8,9 +8,9 @@
  *     key page_sum, block n   the sums of the pages from n * 1016 on (4 each), crc32 (4)
  *
  * A sum is the crc32 of what must not change in a page, 0 for a page that was never in use; the
- * sum of a large value stands at its first page. A crc32 is that of key and value. A commit puts
- * the sums of the commits before it. Those of its own few pages are in the mark `pages` (lmdb/marks),
- * which is written right after it:
+ * sum of a large value is that of its first page. A crc32 is that of key and value. A commit puts
+ * the sums of the commits before it. Those of its own few pages are in the mark `pages`
+ * (lmdb/marks), which is written right after it:
  *
  *     0  the transaction (8)
  *     8  the transaction in the entry without a block, or -1 without one (8)
@@ -18,8 +18,9 @@
  *    20  how many pages share a sum (4)
  *    24  the sums of the pages that the transaction wrote, in the order of `changedPages` (4 each)
  *
- * Integers are big-endian, sums in blocks little-endian. Commits that more follow, as in a checkpoint,
- * put no sums; and the file may lose its mark. A page without a sum is sound if it is well-formed.
+ * Integers are big-endian, sums in blocks little-endian. A commit of a checkpoint puts no sums,
+ * except the last; and the file may lose its mark. A page without a sum is sound if it is
+ * well-formed.
  */
 import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -63,7 +64,7 @@ export function unsealed(key: Key, bytes: Buffer): Buffer | undefined {
   return bytes.length >= 4 && sealed(key, value).equals(bytes) ? value : undefined
 }
 
-/** The transaction up to which the file has sums; -1 without any, `damaged` where it is not known. */
+/** The transaction up to which there are sums; -1 without any, `damaged` if it is not known. */
 export function coveredTxn(entries: Pick<PageReader, 'get'>): number | 'damaged' {
   const found = entries.get(pageSumKey())
   if (found === undefined) return -1
