@@ -10,8 +10,8 @@
  *
  * Moves are bounded twice. A task that has used up the moves of an op, also by what it computes, is
  * `ready` and continues in a later transaction. A task that has made `moves_without_rest_max` moves
- * without a wait fails with the tag `loop`, unless the last of its own ends it; a wait whose timer is
- * due already does not count.
+ * without a wait fails with the tag `loop`, unless the last of its own ends it; a wait whose timer
+ * is due already does not count.
  */
 import { queueOf, queueOfKey } from '../codec/keys.ts'
 import type { TaskRecord, Wait } from '../codec/task-record.ts'
