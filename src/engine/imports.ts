@@ -117,7 +117,11 @@ export function newImporter(options: ImporterOptions): Importer {
       for (const { conv_id } of versions) catalog.find(view, conv_id)
     })
     for (const one of idle) tell('handler_unused', { ...one })
-    for (const { conv_id } of [...versions, ...items.aliases]) onChanged(conv_id)
+    await inSlices(
+      (function* () {
+        for (const { conv_id } of [...versions, ...items.aliases]) yield onChanged(conv_id)
+      })(),
+    )
     return result
   }
 
