@@ -16,20 +16,37 @@ const skip = !canTrace() && 'strace is missing or may not trace here'
 const groups = 60
 
 const segment = 'store/commit-log/segment.ts'
-const worker = 'store/commit-log/checkpoint-worker.ts'
+const child_script = 'store/commit-log/checkpoint-child.ts'
 const inline: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }
-const in_thread = 'runCheckpoint(await opening, withBuffers(job), scratch, onCommit)'
+const in_child = 'const tree = await opening\n'
 const garbled: Edit = {
   file: 'store/commit-log/checkpoint.ts',
-  from: 'own.set(frames)',
-  to: 'own.set(frames); own[own.length - 1] ^= 1',
+  from: 'const frames = checkedFrames(own, job)',
+  to: 'own[own.length - 1] ^= 1; const frames = checkedFrames(own, job)',
 }
-const dies: Edit = { file: worker, from: in_thread, to: `process.exit(7); ${in_thread}` }
+const dies: Edit = { file: child_script, from: in_child, to: `process.exit(7)\n${in_child}` }
 const throws: Edit = {
-  file: worker,
-  from: in_thread,
-  to: `setImmediate(() => { throw new Error('on purpose') }); await new Promise(() => {}); ${in_thread}`,
+  file: child_script,
+  from: in_child,
+  to: `setImmediate(() => { throw new Error('on purpose') }); await new Promise(() => {})\n${in_child}`,
+}
+/** Native code may print what it likes. */
+const prints: Edit = {
+  file: child_script,
+  from: in_child,
+  to: `process.stdout.write('{"says":oh no\\n'); process.stderr.write('Write error: \\0\\n\\n{"level"')
+    process.abort()\n${in_child}`,
+}
+/** One that dies is replaced once. */
+const dies_once: Edit = {
+  file: child_script,
+  from: in_child,
+  to: `const { existsSync, writeFileSync } = await import('node:fs')
+    if (!existsSync(path + '.died')) {
+      writeFileSync(path + '.died', '')
+      process.kill(process.pid, 'SIGKILL')
+    }\n${in_child}`,
 }
 const checkpoints = crash_forms.at(-1)?.edits ?? []
 
@@ -44,8 +61,6 @@ interface Row {
   readonly opened?: string
   /** The disk is full: commits are refused, and it is tried again with the same. */
   readonly is_full?: boolean
-  /** LMDB overruns a buffer when it reports a page that it could not write (lmdb 3.5.6). */
-  readonly may_die?: boolean
 }
 
 // The commit log's first write tries O_DIRECT, the second preallocates, the third is the first
@@ -144,15 +159,20 @@ const rows: Row[] = [
       on: '',
       inject: 'pwrite64:error=EIO:when=4',
     },
-    ...{ edits: checkpoints, may_die: true },
+    edits: checkpoints,
   },
   {
     ...{ what: 'all meta pages of checkpoints', on: '', inject: 'pwrite64:error=EIO:when=7+' },
-    ...{ edits: checkpoints, may_die: true },
+    edits: checkpoints,
   },
   { what: 'frames that differ from what was written', on: '', edits: [...checkpoints, garbled] },
-  { what: 'a thread that ends', on: '', edits: [...checkpoints, dies] },
-  { what: 'a thread that throws', on: '', edits: [...checkpoints, throws] },
+  { what: 'a process that ends', on: '', edits: [...checkpoints, dies] },
+  { what: 'a process that throws', on: '', edits: [...checkpoints, throws] },
+  { what: 'a process that prints and dies', on: '', edits: [...checkpoints, prints] },
+  {
+    ...{ what: 'a process that is killed once', on: '', edits: [...checkpoints, dies_once] },
+    acked: [groups, groups],
+  },
 ]
 
 describe('a disk that fails under a commit log', { skip, timeout: 120_000, concurrency: 4 }, () => {
@@ -185,7 +205,7 @@ describe('a disk that fails under a commit log', { skip, timeout: 120_000, concu
       const lines = run.stdout.trimEnd().split('\n')
       const acked = lines.filter((line) => line === 'ok').length
       const [from, to] = row.acked ?? [1, groups - 1]
-      if (row.may_die !== true || run.code === 0) {
+      {
         assert.equal(run.code, 0, run.stderr)
         const results = JSON.parse(lines.at(-1) ?? '') as Results
         const failed = results.updates.filter((update) => update !== 'ok')

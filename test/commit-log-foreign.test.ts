@@ -27,6 +27,7 @@ import {
   openTree,
   openWithCommitLog,
   putInto,
+  stateAlone,
   stateOf,
   tiny_bounds,
   writeImage,
@@ -202,9 +203,7 @@ describe('close', () => {
       for (let n = from + 1; n <= from + 40; n++) await tree.commit(groupOf(n))
       await tree.close()
       assert.deepEqual((await readdir(alone)).sort(), ['tasks.lmdb', 'tasks.lmdb-lock'])
-      const below = await openTree(path)
-      assertState(stateOf(below), from + 40)
-      await below.close()
+      assertState(await stateAlone(path), from + 40)
     }
   })
 })

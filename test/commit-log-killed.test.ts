@@ -18,26 +18,31 @@ import { canTrace } from './support/store-strace.ts'
 
 const skip = !canTrace() && 'strace is missing or may not trace here'
 
-/** The process kills itself behind this text, if it is told so. */
+/** The process kills itself behind this text, and the one that it writes for. */
 const killing = (killed_in: string, file: string, from: string): Edit => ({
   file,
   from,
   to: `${from}
-    if (process.env.KILLED_IN === '${killed_in}') process.kill(process.pid, 'SIGKILL')`,
+    if (process.env.KILLED_IN === ${killed_in}) {
+      if (process.argv[1]?.includes('checkpoint-child')) process.kill(process.ppid, 'SIGKILL')
+      process.kill(process.pid, 'SIGKILL')
+    }`,
 })
+const mark = 'store/commit-log/log-mark.ts'
+const put_mark = 'await writeAll(file, placed.bytes, placed.at)'
 const edits: readonly Edit[] = [
-  killing('making', 'store/lmdb/open.ts', 'const db = await openDatabase(path, { maxReaders })'),
-  killing('first', 'store/commit-log/open.ts', "throw fileFault(path, { code: 'ENOSPC' })\n    }"),
   killing(
-    'checkpoint',
+    "'making'",
+    'store/lmdb/open.ts',
+    'if (is_new) await (await openDatabase(path, { maxReaders })).close()',
+  ),
+  killing(
+    "'checkpoint'",
     'store/commit-log/checkpoint.ts',
-    'commitSlice(tree, own, slice, { ...job.manifest, last_crc })',
+    'commitSlice(tree, own, slice, manifest)',
   ),
-  killing(
-    'close',
-    'store/commit-log/checkpointer.ts',
-    'tree.commit((writer) => writer.put(manifest_key, encodeManifest(manifest)))',
-  ),
+  killing("'tail'", mark, 'await writeAll(file, frames, at)'),
+  killing('mark.state', mark, put_mark),
   {
     file: 'store/commit-log/segments.ts',
     from: 'const new_commit_log_bytes = 3 * 1024 * 1024',
@@ -47,8 +52,9 @@ const edits: readonly Edit[] = [
 
 const rows: [what: string, killed_in: string, env?: Readonly<Record<string, string>>][] = [
   ['the commit that counts frames as merged', 'checkpoint'],
-  ['the commit that requires the commit log', 'first'],
-  ['the commit that requires it no more', 'close'],
+  ['the record that requires the commit log', 'open'],
+  ['the last commits behind the pages', 'tail'],
+  ['the record that requires it no more', 'closed'],
   ['the making of the file, and then no room for a commit log', 'making', { KILLED_IN: '' }],
 ]
 

@@ -3,43 +3,36 @@
  * group can be read and is there at the next open, and the close ends.
  */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rename, rm, rmdir } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventName } from '../src/core/event-table.ts'
 import type { Tell } from '../src/core/events.ts'
+import { fault } from '../src/core/faults.ts'
 import { type CheckpointerPort, newCheckpointer } from '../src/store/commit-log/checkpointer.ts'
 import type { CommitLogWriter } from '../src/store/commit-log/writer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import {
   assertState,
   closedState,
+  failingAt,
   groupOf,
   openWithCommitLog,
   stateOf,
   tiny_bounds,
 } from './support/commit-log-setup.ts'
+import type { InProcessTree } from './support/in-process-tree.ts'
 import { turns } from './support/store-trees.ts'
 
 const { errno } = constants
+const full = fault('no_space')
 
 let folder: string
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'conveyor-trouble-'))
 })
 after(() => rm(folder, { recursive: true, force: true }))
-
-/** The checkpoint's thread, which opens the data file with its first job, finds no file there. */
-async function hide(path: string): Promise<void> {
-  await rename(path, `${path}-away`)
-  await mkdir(path)
-}
-
-async function bringBack(path: string): Promise<void> {
-  await rmdir(path)
-  await rename(`${path}-away`, path)
-}
 
 it('no segment is frozen that has a refused frame on disk', () => {
   const commit_log = {
@@ -56,28 +49,70 @@ it('no segment is frozen that has a refused frame on disk', () => {
   assert.equal(checkpointer.running(), undefined)
 })
 
-describe('a close whose last commit fails leaves the rest to the commit log', () => {
+describe('a close whose checkpoint fails leaves the rest to the commit log', () => {
   const rows: readonly (readonly [keyof typeof errno, readonly string[]])[] = [
     ['EIO', ['checkpoint_failed', 'broken']],
-    ['ENOSPC', []],
+    ['ENOSPC', ['checkpoint_waits']],
   ]
   for (const [name, expected] of rows) {
     it(name, async () => {
       const heard: string[] = []
-      const empty = { bytes: () => 0 }
       const port = {
-        commitLog: () => ({ active: () => empty, frozen: () => empty, seq: () => 1 }),
+        commitLog: () => ({
+          ...{ frozen: () => ({ bytes: () => 64, size: 1 }), unmergedBytes: () => 64 },
+          frozenFrames: () => ({ frames: Buffer.alloc(64), first_seq: 1, last_seq: 1 }),
+        }),
         tree: {
-          commit() {
+          ...{ freeBytes: () => 0, refresh() {} },
+          write: async () => {
             throw Object.assign(new Error('it cannot'), { code: errno[name] })
           },
         },
-        ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+        ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
         options: { tell: (event: string) => void heard.push(event) },
         onBroken: () => void heard.push('broken'),
       } as unknown as CheckpointerPort
       assert.equal(await newCheckpointer(port).finish(), false)
       assert.deepEqual(heard, expected)
+    })
+  }
+})
+
+describe('a close checkpoints what is too much to be left behind the pages', () => {
+  /** [bytes that LMDB lacks, checkpoints] */
+  const rows: readonly (readonly [number, number])[] = [
+    [0, 0],
+    [100, 0],
+    [101, 1],
+  ]
+  for (const [unmerged_bytes, checkpoints] of rows) {
+    it(`${unmerged_bytes} bytes`, async () => {
+      let [written, left, frozen] = [0, unmerged_bytes, 0]
+      const port = {
+        commitLog: () => ({
+          active: () => ({ bytes: () => left - frozen, size: 1 }),
+          frozen: () => ({ bytes: () => frozen, size: 1 }),
+          ...{ isSettled: () => true, unmergedBytes: () => left },
+          rotate() {
+            frozen = left
+          },
+          releaseFrozen() {
+            frozen = left = 0
+          },
+          frozenFrames: () => ({ frames: Buffer.alloc(64), first_seq: 1, last_seq: 1 }),
+        }),
+        tree: {
+          refresh() {},
+          write: async () => {
+            written++
+          },
+        },
+        ...{ id: Buffer.alloc(16), left_bytes_max: 100, slice: tiny_bounds.slice, onDone() {} },
+        options: { tell() {} },
+        onBroken: assert.fail,
+      } as unknown as CheckpointerPort
+      assert.equal(await newCheckpointer(port).finish(), true)
+      assert.equal(written, checkpoints)
     })
   }
 })
@@ -100,9 +135,15 @@ describe('a checkpoint without disk space is tried again', () => {
         return { frames, first_seq: 1, last_seq: 0 }
       }
       const port = {
-        commitLog: () => ({ frozen: () => ({ bytes: () => 64, size: 1 }), frozenFrames }),
-        tree: { freeBytes: () => free_bytes, refresh() {} },
-        ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+        commitLog: () => ({
+          ...{
+            frozen: () => ({ bytes: () => 64, size: 1 }),
+            frozenFrames,
+            unmergedBytes: () => 64,
+          },
+        }),
+        tree: { freeBytes: () => free_bytes, refresh() {}, write: () => Promise.reject(full) },
+        ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
         options: {
           tell(event: string) {
             assert.equal(event, 'checkpoint_waits')
@@ -124,14 +165,16 @@ it('a full disk that leaves the data file useless is told as a failure', async (
   const port = {
     commitLog: () => ({
       ...{ frozen: () => segment, frozenFrames: () => ({ frames, first_seq: 1, last_seq: 0 }) },
+      unmergedBytes: () => frames.length,
     }),
     tree: {
+      write: () => Promise.reject(full),
       freeBytes: () => -1,
       refresh() {
         throw new Error('MDB_PANIC')
       },
     },
-    ...{ id: Buffer.alloc(16), is_left_behind: true, slice: tiny_bounds.slice },
+    ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
     options: { tell: (event: string) => void heard.push(event) },
     onBroken: ({ message }: Error) => void heard.push(message),
   } as unknown as CheckpointerPort
@@ -140,10 +183,10 @@ it('a full disk that leaves the data file useless is told as a failure', async (
 })
 
 describe('a checkpoint that fails', () => {
+  const failing = (tree: InProcessTree) => failingAt(tree, 1, false)
   it('is the last one, and no acknowledged group is lost', async () => {
     const path = join(folder, 'gone.lmdb')
-    const tree = await openWithCommitLog(path, tiny_bounds)
-    await hide(path)
+    const tree = await openWithCommitLog(path, tiny_bounds, { over: failing })
     let acked = 0
     let refused = 0
     while (refused < 3) {
@@ -154,7 +197,6 @@ describe('a checkpoint that fails', () => {
       await turns(20)
       assertState(stateOf(tree), acked)
     }
-    await bringBack(path)
     await tree.close()
     assertState(await closedState(path), acked, acked + 1)
   })
@@ -164,7 +206,7 @@ describe('a checkpoint that fails', () => {
     const failures: string[] = []
     const told: EventName[] = []
     const tell: Tell = (event) => void told.push(event)
-    const store = storeOf(await openWithCommitLog(path, tiny_bounds, { tell }), {
+    const store = storeOf(await openWithCommitLog(path, tiny_bounds, { tell, over: failing }), {
       onFail: ({ code }) => void failures.push(code),
       tell,
     })
@@ -172,18 +214,16 @@ describe('a checkpoint that fails', () => {
       store.update((tx) => {
         for (const [key, value] of groupOf(n)) value === null ? tx.del(key) : tx.put(key, value)
       })
-    await hide(path)
     await put(1)
     await assert.rejects(store.backup(join(folder, 'copy.lmdb')))
     const outside = 'the store has failed'
     await assert.rejects(put(2), { code: 'store_failed', outside })
     await assert.rejects(put(3), { code: 'store_failed' })
     assert.deepEqual(failures, ['store_failed'])
-    const failing = ['backup_begun', 'checkpoint_failed', 'store_failed']
+    const events = ['backup_begun', 'checkpoint_failed', 'store_failed']
     const heard = told.filter((event) => !event.startsWith('slow_'))
-    assert.deepEqual(heard.toSorted(), failing)
+    assert.deepEqual(heard.toSorted(), events)
     assert.equal(await store.view((view) => view.get('last')?.toString()), '1')
-    await bringBack(path)
     await store.close()
     assertState(await closedState(path), 1)
   })

@@ -7,7 +7,7 @@
  */
 import type { Tell } from '../../src/core/events.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
-import { groupOf, openWithCommitLog } from './commit-log-setup.ts'
+import { groupOf, openAsEngine } from './commit-log-setup.ts'
 
 export interface Results {
   opened: string
@@ -32,7 +32,7 @@ process.on('unhandledRejection', (error) => void results.unhandled.push(String(e
 
 async function run(): Promise<void> {
   const tell: Tell = (event) => void results.events.push(event)
-  const store = storeOf(await openWithCommitLog(path, {}, { tell }), {
+  const store = storeOf(await openAsEngine(path, {}, tell), {
     tell,
     onFail: (failure) => void results.failures.push(failure.code),
   })

@@ -14,9 +14,12 @@ import { runWriteJob } from '../../src/store/commit-log/checkpoint.ts'
 import { copy_mark } from '../../src/store/commit-log/log-mark.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
-import { segmentPaths } from '../../src/store/commit-log/recovery.ts'
+import { recoveredView } from '../../src/store/commit-log/recovered-view.ts'
+import { knownLog, recoverCommitLog, segmentPaths } from '../../src/store/commit-log/recovery.ts'
 import { createCommitLog } from '../../src/store/commit-log/segments.ts'
 import type { CommitLogWriter } from '../../src/store/commit-log/writer.ts'
+import { openDataFile } from '../../src/store/data-file.ts'
+import { lockFile } from '../../src/store/file-lock.ts'
 import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
 import type { Tree } from '../../src/store/tree.ts'
 import { type InProcessTree, inProcess, openInProcess } from './in-process-tree.ts'
@@ -132,16 +135,44 @@ export async function openWithCommitLog(
   }
 }
 
+/** As an engine does it, with writes in a process of their own. */
+export async function openAsEngine(
+  path: string,
+  bounds: Partial<CommitLogBounds> = {},
+  tell?: Tell,
+): Promise<Tree> {
+  const lock = await lockFile(path)
+  assert.ok(lock !== undefined, `${path} is held`)
+  const below = await openDataFile(path, { lock_fd: lock.fd })
+  try {
+    const tree = await openCommitLogTree(below, path, { id: commit_log_id, bounds, tell })
+    return { ...tree, close: () => tree.close().finally(lock.release) }
+  } catch (error) {
+    await below.close().finally(lock.release)
+    throw error
+  }
+}
+
 /** The state that an open finds; the close must leave the data file alone with the same. */
 export async function closedState(path: string): Promise<State> {
   const tree = await openWithCommitLog(path)
   const state = stateOf(tree)
   await tree.close()
   for (const segment of segmentPaths(path)) assert.ok(!existsSync(segment), `${segment} is left`)
-  const below = await openTree(path)
-  assert.deepEqual(stateOf(below), state, 'the close changed the state')
-  await below.close()
+  assert.deepEqual(await stateAlone(path), state, 'the close changed the state')
   return state
+}
+
+/** What the data file of a closed store has without any other. */
+export async function stateAlone(path: string): Promise<State> {
+  const below = await openTree(path)
+  try {
+    const known = await knownLog(below, path)
+    assert.equal(known?.state, 'closed')
+    return stateOf(recoveredView(below, await recoverCommitLog(path, known)))
+  } finally {
+    await below.close()
+  }
 }
 
 /**

@@ -46,6 +46,7 @@ const traced_calls =
 const writes = new Set(['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'])
 const syncs = new Set(['fsync', 'fdatasync', 'msync'])
 const meta_pages = 2
+const mark_at = 512
 
 /** False on machines without strace, or where it may not trace. */
 export function canTrace(): boolean {
@@ -190,8 +191,8 @@ export function commitsOf(calls: readonly Call[], path: string, page_bytes = 409
   for (const [place, call] of written.entries()) {
     // LMDB creates a file with both meta pages in one write.
     if (offsetOf(call) === 0) continue
-    // Marks (lmdb/marks) are behind what LMDB writes of a meta page.
-    if (offsetOf(call) < meta_bytes && offsetOf(call) % page_bytes >= 512) continue
+    // The records that are beside LMDB's own in its meta pages (lmdb/marks).
+    if (offsetOf(call) < meta_bytes && offsetOf(call) % page_bytes >= mark_at) continue
     if (offsetOf(call) >= meta_bytes) {
       pages.push(call)
       continue

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { storeOf } from '../../src/store/group-commit.ts'
-import { openWithCommitLog } from './commit-log-setup.ts'
+import { openAsEngine } from './commit-log-setup.ts'
 
 const [path = '', commits = '1', first = '0'] = process.argv.slice(2)
 const bounds = {
@@ -13,7 +13,7 @@ const bounds = {
   slice: { changes_max: 30, bytes_max: 20_000 },
 }
 
-const store = storeOf(await openWithCommitLog(path, bounds))
+const store = storeOf(await openAsEngine(path, bounds))
 for (let n = Number(first); n < Number(first) + Number(commits); n++) {
   await store.update((tx) => {
     tx.put('last', Buffer.from(String(n)))
