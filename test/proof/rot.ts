@@ -173,7 +173,7 @@ export const proof: Proof = {
   controls: [
     control('pages are not compared with their sums', {
       edits: without_sums,
-      where: 'page_heads',
+      where: 'keys',
     }),
     control('records of tasks are not compared with theirs', {
       edits: without_task_sums,

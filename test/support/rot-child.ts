@@ -6,6 +6,7 @@
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Key } from '../../src/codec/keys.ts'
 import type { Engine } from '../../src/engine/api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
@@ -24,10 +25,9 @@ export interface RotLine {
 
 /**
  * `anywhere`: one bit. `mixed`: that, or zeros, another page or an earlier version in place of a page,
- * or the end of the file. `page_heads`: a bit of a page with entries; `last_frame`: of that of the
- * commit log.
+ * or the end of the file. `keys`: a bit of a key; `last_frame`: of the last frame of the commit log.
  */
-export type RotPlace = 'mixed' | 'anywhere' | 'page_heads' | 'last_frame'
+export type RotPlace = 'mixed' | 'anywhere' | 'keys' | 'last_frame'
 
 /** Every second file is opened as a large one is; the edit of `large_too` (proof/rot) asks for it. */
 const large = globalThis as { quick_bytes?: number | undefined }
@@ -81,9 +81,6 @@ function flip(image: Image, end: string, at: number, bit: number): Rot {
   return { image, end, says: `bit ${bit} at ${at}`, change }
 }
 
-/** Of a page: its kind, its bounds and the places of its first nodes. */
-const [heads_from, heads_to] = [18, 48]
-
 /** Most of them in the data file; in the commit log, where something was written. */
 function rotOf(seed: number): Rot {
   const fraction = fractionsOf(seed)
@@ -91,10 +88,12 @@ function rotOf(seed: number): Rot {
   const [closed, killed] = loaded as [Image, Image]
   const bit = 1 << below(8)
   if (where === 'mixed' && below(2) === 0) return rotOfPage(below(2) === 0 ? closed : killed, below)
-  if (where === 'page_heads') {
-    const pages = pagesInUse(closed.files.get('') as Buffer, 0).filter((page) => page.has_entries)
-    const { page, page_bytes } = pages[below(pages.length)] as PageInUse
-    const at = page * page_bytes + heads_from + below(heads_to - heads_from)
+  if (where === 'keys') {
+    const file = closed.files.get('') as Buffer
+    const pages = pagesInUse(file).filter(({ keys }) => keys.length > 0)
+    const { page, page_bytes, keys } = pages[below(pages.length)] as PageInUse
+    const key = keys[below(keys.length)] as Key
+    const at = file.indexOf(key, page * page_bytes, 'latin1') + below(key.length)
     return flip(closed, '', at, bit)
   }
   if (where === 'last_frame') return inLastFrame(killed, below, bit)
@@ -109,20 +108,18 @@ function rotOf(seed: number): Rot {
 interface PageInUse {
   readonly page: number
   readonly page_bytes: number
-  readonly has_entries: boolean
+  readonly keys: readonly Key[]
 }
 
 /** Those of the meta pages, of the free list and of the entries. */
-function pagesInUse(file: Buffer, from_page = 2): PageInUse[] {
+function pagesInUse(file: Buffer): PageInUse[] {
   const [, meta] = readMetas(file) as readonly [Meta, Meta]
   const { page_bytes } = meta
   const read: ReadPages = (page, count) =>
     Buffer.from(file.subarray(page * page_bytes, (page + count) * page_bytes))
   const found = [...changedPages(read, meta, -1, { types: new Set() })]
-  const metas = from_page === 2 ? [0, 1].map((page) => ({ page, keys: () => [] })) : []
-  return [...metas, ...found].map(({ page, keys }) => {
-    return { page, page_bytes, has_entries: keys().length > 0 }
-  })
+  const metas = [0, 1].map((page) => ({ page, keys: (): readonly Key[] => [] }))
+  return [...metas, ...found].map(({ page, keys }) => ({ page, page_bytes, keys: keys() }))
 }
 
 const earlier = readFileSync(join(images, 'earlier'))

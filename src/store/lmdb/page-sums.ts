@@ -165,11 +165,7 @@ export function checkedPages(file: number): CheckedPages {
     throw damaged_meta
   }
   if (is_marked) checkLast(file, meta, mark)
-  const stored = newPageReader(read, meta, (bytes, place) => {
-    const found = foundCopy(bytes, place, meta)
-    if (found.fixed === undefined) throw damagedPage(found)
-    return bytes as Buffer
-  })
+  const stored = storedEntries(file, meta)
   const found_txn = coveredTxn(stored)
   if (found_txn === 'damaged' || found_txn >= meta.txn) throw damaged_sums
   if (is_marked && found_txn !== mark.covered_txn) throw damaged_sums
@@ -188,6 +184,12 @@ export function checkedPages(file: number): CheckedPages {
     return sum === sumOf(fixed) ? undefined : damagedPage(found)
   }
 
+  // Without their mark, the pages of the commits since the sums were put must be well-formed.
+  const since_sums = is_marked || covered_txn === -1 ? meta.txn : covered_txn
+  for (const found of changedPages(walkedPages(file, meta), meta, since_sums, summed)) {
+    const damaged = damageOf(found)
+    if (damaged !== undefined) throw damaged
+  }
   const entries = newPageReader(read, meta, (bytes, place) => {
     const damaged = damageOf(foundCopy(bytes, place, meta))
     if (damaged !== undefined) throw damaged
@@ -201,10 +203,19 @@ export const damaged_meta: DamagedPage = {
   is_missing: false,
   says: 'a meta page is damaged',
 }
-const damaged_sums: DamagedPage = {
+export const damaged_sums: DamagedPage = {
   page: 0,
   is_missing: false,
   says: 'the checksums of pages are damaged',
+}
+
+/** Reads of pages that are only known to be well-formed. They throw a `DamagedPage`. */
+export function storedEntries(file: number, meta: Meta): PageReader {
+  return newPageReader(pagesOf(file, meta), meta, (bytes, place) => {
+    const found = foundCopy(bytes, place, meta)
+    if (found.fixed === undefined) throw damagedPage(found)
+    return bytes as Buffer
+  })
 }
 
 /** Without changing the bytes. */
@@ -285,7 +296,7 @@ export function* damagedPages(
 
 const told_keys = 3
 
-function damagedPage(found: FoundPage, of_pages = 1): DamagedPage {
+export function damagedPage(found: FoundPage, of_pages = 1): DamagedPage {
   const { page, is_missing } = found
   const which =
     of_pages === 1 ? `page ${page}` : `page ${page}, or one of the ${of_pages} from it on,`
@@ -300,7 +311,7 @@ function keysText({ keys, fixed }: FoundPage): string {
 }
 
 /** Reads into memory of its own each time. */
-export function pagesOf(file: number, { page_bytes }: Meta): ReadPages {
+function pagesOf(file: number, { page_bytes }: Meta): ReadPages {
   const pages = Math.ceil(fstatSync(file).size / page_bytes)
   return (page, count) => {
     if (!(count > 0) || !(page + count <= pages)) return undefined

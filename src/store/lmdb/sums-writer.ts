@@ -5,17 +5,20 @@
  */
 import { closeSync, openSync } from 'node:fs'
 import { type Key, keysOfType, pageSumKey } from '../../codec/keys.ts'
-import { fault } from '../../core/faults.ts'
+import { damageFault } from './damage.ts'
 import type { LmdbWriter } from './lmdb-tree.ts'
 import { readMark, writeMark } from './marks.ts'
-import { newPageReader } from './page-reader.ts'
 import {
   block_sums,
   coveredTxn,
+  damaged_meta,
+  damaged_sums,
+  damagedPage,
   encodePagesMark,
+  isDamagedPage,
   metasOf,
-  pagesOf,
   sealed,
+  storedEntries,
   summed,
   sumOf,
   sumsIn,
@@ -52,8 +55,9 @@ export function newSumsWriter(path: string): SumsWriter {
   function bringUp(file: number, meta: Meta): void {
     const found = known ?? storedSums(file, meta)
     const read = walkedPages(file, meta)
-    for (const { page, fixed } of changedPages(read, meta, found.txn, summed)) {
-      if (fixed === undefined) throw damaged(path, `page ${page} is damaged`)
+    for (const changed of changedPages(read, meta, found.txn, summed)) {
+      const { page, fixed } = changed
+      if (fixed === undefined) throw damagedPage(changed)
       if (page >= found.sums.length) found.sums = withRoom(found.sums, page)
       const sum = sumOf(fixed)
       if (found.sums[page] === sum) continue
@@ -65,16 +69,13 @@ export function newSumsWriter(path: string): SumsWriter {
   }
 
   function storedSums(file: number, meta: Meta): Sums {
-    const entries = newPageReader(pagesOf(file, meta), meta, (bytes, { page }) => {
-      if (bytes === undefined) throw damaged(path, `page ${page} is missing`)
-      return bytes
-    })
+    const entries = storedEntries(file, meta)
     const txn = coveredTxn(entries)
-    if (txn === 'damaged') throw damaged(path, 'the checksums of pages are damaged')
+    if (txn === 'damaged') throw damaged_sums
     let sums: Uint32Array = new Uint32Array(block_sums)
     for (const { key, value } of entries.range(pageSumKey(0), to, false)) {
       const block = unsealed(key, value)
-      if (block === undefined) throw damaged(path, 'the checksums of pages are damaged')
+      if (block === undefined) throw damaged_sums
       const at = Buffer.from(key, 'latin1').readUInt32BE(from.length) * block_sums
       if (at >= sums.length) sums = withRoom(sums, at)
       sums.set(sumsIn(block), at)
@@ -87,8 +88,10 @@ export function newSumsWriter(path: string): SumsWriter {
       const file = openSync(path, 'r')
       try {
         const metas = metasOf(file)
-        if (metas === undefined) throw damaged(path, 'a meta page is damaged')
+        if (metas === undefined) throw damaged_meta
         bringUp(file, metas[1])
+      } catch (error) {
+        throw isDamagedPage(error) ? damageFault(path, error) : error
       } finally {
         closeSync(file)
       }
@@ -139,8 +142,4 @@ function bytesOf(sums: Uint32Array): Buffer {
   const out = Buffer.alloc(4 * sums.length)
   for (const [n, sum] of sums.entries()) out.writeUInt32LE(sum, 4 * n)
   return out
-}
-
-function damaged(path: string, says: string): Error {
-  return fault('store_failed', `${path}: ${says}; run \`npx conveyor restore BACKUP\``)
 }
