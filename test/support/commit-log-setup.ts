@@ -116,6 +116,8 @@ export function failingAt(below: InProcessTree, n: number, writes_all: boolean):
   })
 }
 
+let opened = 0
+
 export interface CommitLogOpening {
   readonly over?: (tree: InProcessTree) => LmdbTree
   readonly tell?: Tell
@@ -128,7 +130,9 @@ export async function openWithCommitLog(
 ): Promise<Tree> {
   const tree = await openTree(path)
   try {
-    return await openCommitLogTree(over(tree), path, { id: commit_log_id, bounds, tell })
+    // A copy must not go on under the id of the file that it was made of.
+    const id = Buffer.concat([commit_log_id.subarray(1), Buffer.from([opened++ % 256])])
+    return await openCommitLogTree(over(tree), path, { id, bounds, tell })
   } catch (error) {
     await tree.close()
     throw error

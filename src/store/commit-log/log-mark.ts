@@ -30,6 +30,8 @@ export const copy_mark: Buffer = bytesOf({ state: 'copy' })
 export interface Tail {
   readonly at: number
   readonly bytes: number
+  /** Of the first of them. */
+  readonly first_seq: number
 }
 
 export async function readLogMark(path: string): Promise<LogMark | undefined> {
@@ -45,17 +47,20 @@ export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
 export async function writeTail(
   path: string,
   frames: Buffer,
-  { at, ...closed }: { readonly at: number; readonly id: string; readonly seq: number },
+  { id, seq, ...place }: { readonly id: string; readonly seq: number } & Omit<Tail, 'bytes'>,
 ): Promise<void> {
   await using(path, constants.O_RDWR, async (file) => {
-    await writeAll(file, frames, at)
+    await writeAll(file, frames, place.at)
     await settledUninterrupted(() => file.datasync())
-    await putMark(file, { state: 'closed', ...closed, tail: { at, bytes: frames.length } })
+    await putMark(file, { state: 'closed', id, seq, tail: { ...place, bytes: frames.length } })
   })
 }
 
 /** Shorter than it should be where the file was cut. */
-export async function readTail(path: string, { at, bytes }: Tail): Promise<Buffer> {
+export async function readTail(
+  path: string,
+  { at, bytes }: Pick<Tail, 'at' | 'bytes'>,
+): Promise<Buffer> {
   return using(path, constants.O_RDONLY, async (file) => {
     const frames = Buffer.alloc(bytes)
     const { bytesRead } = await file.read(frames, 0, bytes, at)

@@ -95,9 +95,12 @@ export async function openCommitLogTree(
       if (started !== undefined) await markOpen()
       return started
     },
-    async finish({ frames, last_seq: seq }) {
+    async finish({ frames, first_seq, last_seq: seq }) {
       if (frames.length === 0) await writeLogMark(path, { state: 'closed', id, seq })
-      else await writeTail(path, frames, { at: endOfBlock(tree.usage().end_bytes), id, seq })
+      else {
+        const at = endOfBlock(tree.usage().end_bytes)
+        await writeTail(path, frames, { at, first_seq, id, seq })
+      }
       await removeSegments(path)
     },
   }

@@ -68,7 +68,8 @@ export async function knownLog(
   }
   const { tail, seq } = mark
   if (tail === undefined) return { manifest: { id, seq, is_open: false }, state }
-  return { manifest: { id, seq: merged_seq, is_open: true }, tail: { ...tail, seq }, state }
+  const manifest = { id, seq: Math.max(merged_seq, tail.first_seq - 1), is_open: true }
+  return { manifest, tail: { ...tail, seq }, state }
 }
 
 /** Whether frames are where a close puts them, though no record says so any more. */
