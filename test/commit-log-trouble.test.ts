@@ -43,6 +43,7 @@ it('no segment is frozen that has a refused frame on disk', () => {
   } as unknown as CommitLogWriter
   const port = {
     ...{ commitLog: () => commit_log, slice: tiny_bounds.slice, options: { tell() {} } },
+    tree: { verified() {} },
   } as unknown as CheckpointerPort
   const checkpointer = newCheckpointer(port)
   checkpointer.begin()
@@ -63,7 +64,7 @@ describe('a close whose checkpoint fails leaves the rest to the commit log', () 
           frozenFrames: () => ({ frames: Buffer.alloc(64), first_seq: 1, last_seq: 1 }),
         }),
         tree: {
-          ...{ freeBytes: () => 0, refresh() {} },
+          ...{ freeBytes: () => 0, refresh() {}, verified() {} },
           write: async () => {
             throw Object.assign(new Error('it cannot'), { code: errno[name] })
           },
@@ -142,7 +143,12 @@ describe('a checkpoint without disk space is tried again', () => {
             unmergedBytes: () => 64,
           },
         }),
-        tree: { freeBytes: () => free_bytes, refresh() {}, write: () => Promise.reject(full) },
+        tree: {
+          freeBytes: () => free_bytes,
+          refresh() {},
+          verified() {},
+          write: () => Promise.reject(full),
+        },
         ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
         options: {
           tell(event: string) {

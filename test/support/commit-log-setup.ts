@@ -329,8 +329,13 @@ async function takeSteps(file: Making, steps: readonly CrashStep[]): Promise<voi
     } else {
       const { frames, ...seqs } = commit_log.frozenFrames()
       const manifest: Manifest = { id: file.id, seq: seqs.last_seq, is_open: true }
-      const log = { id: file.id, ...seqs }
-      const job = { frames: [Buffer.from(frames)], log, manifest, slice: no_slice }
+      const frames_of = { id: file.id, ...seqs }
+      const job = {
+        frames: [Buffer.from(frames)],
+        commit_log: frames_of,
+        manifest,
+        slice: no_slice,
+      }
       if (step === 'checkpoint') {
         runWriteJob(tree, job)
         commit_log.releaseFrozen()

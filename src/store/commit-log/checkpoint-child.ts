@@ -18,7 +18,11 @@ import { runWriteJob } from './checkpoint.ts'
 /** A job without its frames, which follow; ids in hex. */
 export interface JobHead {
   readonly bytes: number
-  readonly log?: { readonly id: string; readonly first_seq: number; readonly last_seq: number }
+  readonly commit_log?: {
+    readonly id: string
+    readonly first_seq: number
+    readonly last_seq: number
+  }
   readonly manifest?: { readonly id: string; readonly seq: number; readonly is_open: boolean }
   readonly goes_on?: boolean
   readonly slice?: SliceBounds
@@ -77,7 +81,7 @@ function takeHead(chunk: Buffer): Buffer | undefined {
   return chunk.subarray(end_at + 1)
 }
 
-async function run({ log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<void> {
+async function run({ commit_log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<void> {
   try {
     const tree = await opening
     endIfAlone()
@@ -85,7 +89,7 @@ async function run({ log, manifest, ...rest }: JobHead, bytes: Buffer): Promise<
       tree,
       {
         frames: [bytes],
-        ...(log && { log: { ...log, id: Buffer.from(log.id, 'hex') } }),
+        ...(commit_log && { commit_log: { ...commit_log, id: Buffer.from(commit_log.id, 'hex') } }),
         ...(manifest && { manifest: { ...manifest, id: Buffer.from(manifest.id, 'hex') } }),
         ...rest,
       },

@@ -199,9 +199,13 @@ function messageIn(line: string): ChildMessage | undefined {
   }
 }
 
-function headOf({ log, manifest, ...rest }: Omit<WriteJob, 'frames'>): Omit<JobHead, 'bytes'> {
+function headOf({
+  commit_log,
+  manifest,
+  ...rest
+}: Omit<WriteJob, 'frames'>): Omit<JobHead, 'bytes'> {
   return {
-    ...(log && { log: { ...log, id: log.id.toString('hex') } }),
+    ...(commit_log && { commit_log: { ...commit_log, id: commit_log.id.toString('hex') } }),
     ...(manifest && { manifest: { ...manifest, id: manifest.id.toString('hex') } }),
     ...rest,
   }

@@ -82,18 +82,19 @@ export function frameOf(changes: ChangeBuffer): Buffer {
 
 const no_id = Buffer.alloc(commit_log_id_bytes)
 
-function checkedFrames(bytes: Buffer, { log }: WriteJob): Frame[] {
+function checkedFrames(bytes: Buffer, { commit_log }: WriteJob): Frame[] {
   const frames: Frame[] = []
-  let next_seq = log?.first_seq ?? 0
+  let next_seq = commit_log?.first_seq ?? 0
   let end = 0
   for (const frame of framesIn(bytes)) {
     if (frame.at !== end) break
-    if (log !== undefined && (frame.seq !== next_seq || !frame.id.equals(log.id))) break
+    if (commit_log !== undefined && (frame.seq !== next_seq || !frame.id.equals(commit_log.id)))
+      break
     next_seq++
     end += frame.bytes.length
     frames.push(frame)
   }
-  if (end !== bytes.length || (log !== undefined && next_seq !== log.last_seq + 1)) {
+  if (end !== bytes.length || (commit_log !== undefined && next_seq !== commit_log.last_seq + 1)) {
     throw new Error('the commit log is not what was written')
   }
   return frames

@@ -105,7 +105,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     const [bytes, changes] = [frames.length, commit_log.frozen().size]
     const done = (): void => onDone(performance.now() - began_ms, { bytes, changes })
     watch.began(began_ms)
-    const job = { frames: [frames], log: { id, ...seqs }, manifest, slice }
+    const job = { frames: [frames], commit_log: { id, ...seqs }, manifest, slice }
     const ran = tree.write(job, onCommit).finally(() => watch.ended(performance.now()))
     void hold(ran.then(done).catch(onError))
     return true

@@ -44,7 +44,11 @@ export interface WriteJob {
   /** Whole frames (commit-log/frame), in order. */
   readonly frames: readonly Buffer[]
   /** What they must be, if they are of a commit log. */
-  readonly log?: { readonly id: Buffer; readonly first_seq: number; readonly last_seq: number }
+  readonly commit_log?: {
+    readonly id: Buffer
+    readonly first_seq: number
+    readonly last_seq: number
+  }
   /** In the last commit. */
   readonly manifest?: { readonly id: Buffer; readonly seq: number; readonly is_open: boolean }
   /** Another job follows, which brings the sums of pages up to date. */
