@@ -2,8 +2,8 @@
  * What the data file says of its commit log: a record in the file itself (lmdb/marks), which the
  * process that owns the file writes at open and close, without a commit of LMDB.
  *
- *     open     the file is incomplete without the two segment files, which hold a log of this id
- *     closed   it is complete; `tail` says where the last frames of the log are in it, if any are
+ *     open     the file is incomplete without the two segment files of the commit log of this id
+ *     closed   it is complete; `tail` says where the last frames are in it, if any are
  *     copy     a copy of another file: its manifest and its node mark are those of that one
  *
  * A close that has little left to write into LMDB puts the frames behind LMDB's last page instead,
@@ -43,7 +43,7 @@ export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
   await using(path, constants.O_RDWR, (file) => putMark(file, mark))
 }
 
-/** Closes with these frames of the log in the file, from `at` on. Durable when it resolves. */
+/** Closes with these frames in the file, from `at` on. Durable when it resolves. */
 export async function writeTail(
   path: string,
   frames: Buffer,
@@ -71,7 +71,7 @@ export async function readTail(
 async function putMark(file: FileHandle, mark: LogMark): Promise<void> {
   const { page_bytes, generation } = await readIn(file)
   const payload = bytesOf(mark)
-  const placed = placedMark(page_bytes, 'log', { generation: generation + 1, payload })
+  const placed = placedMark(page_bytes, 'commit_log', { generation: generation + 1, payload })
   await writeAll(file, placed.bytes, placed.at)
   await settledUninterrupted(() => file.datasync())
 }
@@ -90,7 +90,7 @@ async function readIn(file: FileHandle): Promise<{
   const [meta] = readMetas(start.subarray(0, bytesRead)) ?? []
   if (meta === undefined) return { page_bytes: 0, generation: 0, mark: undefined }
   const { page_bytes } = meta
-  const found = readMark(file.fd, page_bytes, 'log')
+  const found = readMark(file.fd, page_bytes, 'commit_log')
   const mark = found && (parsePlain(found.payload.toString('utf8')) as LogMark)
   return { page_bytes, generation: found?.generation ?? 0, mark }
 }

@@ -29,8 +29,8 @@ const damaged_end = '.damaged'
 
 /**
  * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`, which gets this record
- * `log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file exists, or
- * if the copy cannot be written or read, and `no_space` if the disk of the copy is full.
+ * `commit_log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file
+ * exists, or if the copy cannot be written or read, and `no_space` if its disk is full.
  */
 export async function copyDatabase(
   from: string,
@@ -74,9 +74,9 @@ async function copyPages(from: string, to: string, log_mark: Buffer | undefined)
       if (before === undefined) throw fault('not_possible', `${from}: a meta page is damaged`)
       if (metasOf(source.fd)?.[1].txn !== before.txn) throw new Error('it was written meanwhile')
       if (log_mark !== undefined) {
-        const { generation = 0 } = readMark(target.fd, before.page_bytes, 'log') ?? {}
+        const { generation = 0 } = readMark(target.fd, before.page_bytes, 'commit_log') ?? {}
         const mark = { generation: generation + 1, payload: log_mark }
-        writeMark(target.fd, before.page_bytes, 'log', mark)
+        writeMark(target.fd, before.page_bytes, 'commit_log', mark)
       }
       return size
     } finally {

@@ -3,7 +3,7 @@
  * once, at the creation of the file, and never again.
  *
  *      at 512 of a meta page   `pages`: checksums of the last commit (lmdb/page-sums)
- *     at 1024 of a meta page   `log`: whether the file needs its commit log (commit-log/log-mark)
+ *     at 1024 of a meta page   `commit_log`: whether the file needs it (commit-log/log-mark)
  *
  *      0  "CVMK" (4)
  *      4  crc32 of the rest of the record (4)
@@ -17,7 +17,7 @@
 import { readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 
-const place = { pages: 512, log: 1024 } as const
+const place = { pages: 512, commit_log: 1024 } as const
 export type MarkKind = keyof typeof place
 
 export interface Mark {

@@ -20,7 +20,7 @@ import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
 export interface LmdbTreeOptions {
   /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
   readonly readers_max?: number
-  /** The record `log` (lmdb/marks) of a backup. */
+  /** The record `commit_log` (lmdb/marks) of a backup. */
   readonly backup_mark?: Buffer
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
