@@ -54,8 +54,8 @@ const codeInside: Plugin = {
 }
 
 /**
- * Embeds the scripts of the scan thread and of the checkpoint process, which is longer than an argument of a process may
- * be: a small one reads it from standard input.
+ * Embeds the scripts of the scan thread and of the checkpoint process. The latter is longer than an
+ * argument of a process may be: a small script reads it from standard input.
  */
 const commitLogInside: Plugin = {
   name: 'commit-log-inside',
@@ -160,7 +160,7 @@ if (!outputFiles[0]?.text.includes('loadAddon({')) {
 if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {
   throw new Error('the program no longer asks src/executors/code-script.ts: QuickJS was left out')
 }
-if (!outputFiles[0]?.text.includes('bytes, import.meta.url]')) {
+if (!outputFiles[0]?.text.includes('"-e", starter')) {
   throw new Error('the program no longer asks src/store/commit-log/checkpoint-script.ts')
 }
 mkdirSync(dirname(out), { recursive: true })

@@ -103,7 +103,7 @@ describe('a close checkpoints what is too much to be left behind the pages', () 
           frozenFrames: () => ({ frames: Buffer.alloc(64), first_seq: 1, last_seq: 1 }),
         }),
         tree: {
-          refresh() {},
+          ...{ refresh() {}, verified() {} },
           write: async () => {
             written++
           },
@@ -175,7 +175,7 @@ it('a full disk that leaves the data file useless is told as a failure', async (
     }),
     tree: {
       write: () => Promise.reject(full),
-      freeBytes: () => -1,
+      ...{ freeBytes: () => -1, verified() {} },
       refresh() {
         throw new Error('MDB_PANIC')
       },

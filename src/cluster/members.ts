@@ -15,7 +15,7 @@ import { untilAnswered, type Waiting, waitEnded } from './waiting.ts'
 
 export interface Member {
   readonly node: string
-  /** Position that its data file has: it needs the log after that. */
+  /** Position that its data file has: it needs the commit log after that. */
   readonly seq: number
   /** Position of the last frame that it has, in memory too: a takeover goes on from there. */
   readonly reached: number
