@@ -31,8 +31,7 @@
  * | 18 | page_sum    | block (4), or nothing   | of pages (lmdb) | no scan finds it, no snapshot
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
- * sort as their texts do. Keys of due and ended tasks begin with the process: a paused one costs the
- * others nothing. The ms of an ended or a failed task is its change time.
+ * sort as their texts do. The ms of an ended or a failed task is its change time.
  */
 
 /** The bytes of a key, one character (U+0000 to U+00FF) each, so that `<` is byte order. */
