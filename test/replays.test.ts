@@ -342,6 +342,8 @@ describe('records', () => {
     assert.deepEqual(await keyed(), first_keyed)
     await bed.reopen({ replay: 'reject' })
     assert.equal(codeOf(await bed.post(request)), 'repeated_request')
+    // A backup merges the commit log; removal looks for records where a checkpoint has put them.
+    await bed.engine.backup(join(folder, 'copy.lmdb'))
     await bed.reopen()
     await pass(bed, 1_000_000)
     assert.deepEqual([await bed.kept(), await bed.count('a')], [1, 2])

@@ -122,6 +122,8 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
       engine = await openWatched()
     },
     async damage(obj_id) {
+      // A backup merges the commit log, so that the close leaves no commits behind LMDB's pages.
+      await engine.backup(`${path}-copy`)
       await engine.close()
       await damageTask(path, obj_id)
       engine = await openWatched()

@@ -78,10 +78,14 @@ export async function openCommitLogTree(
     if (known?.tail !== undefined) await restoreSegments(path, recovered)
     return continueCommitLog(path, manifest, recovered, commit_log_options)
   }
-  /** An earlier program, which looks here alone, must neither open the file nor upgrade it. */
-  async function tellInFile(): Promise<void> {
+  /**
+   * An earlier program, which looks here alone, must neither open the file nor upgrade it. A commit
+   * also gives a file sums that has lost those of its last pages; a large one gets them later.
+   */
+  async function commitFirst(): Promise<void> {
     const is_told = known?.state !== undefined || recovered !== undefined
-    if ((claim.size === 0 && is_told) || isEmpty(tree)) return
+    const has_sums = tree.has_last_sums || tree.verified() !== undefined
+    if ((claim.size === 0 && is_told && has_sums) || isEmpty(tree)) return
     const told = is_told ? {} : { manifest: { ...manifest, is_open: true } }
     await tree.write({ frames: [frameOf(claim)], ...told })
   }
@@ -105,7 +109,7 @@ export async function openCommitLogTree(
     },
   }
   try {
-    if (commit_log !== undefined) await tellInFile()
+    if (commit_log !== undefined) await commitFirst()
     if (commit_log !== undefined && known?.state !== 'open') await markOpen()
   } catch (error) {
     await commit_log?.close()

@@ -15,6 +15,8 @@ import type { ScanJob, ScanResult } from './scan-worker.ts'
 export interface CheckedReads extends Pick<Tree, 'get' | 'range'> {
   /** Makes later commits visible. */
   refresh(): void
+  /** As in `LmdbReads`. */
+  readonly has_last_sums: boolean
   /** Resolves when no page is damaged; rejects with `store_failed` and a sentence otherwise. */
   readonly verified: Promise<void>
   /** Nothing is read afterwards. */
@@ -71,6 +73,7 @@ export function newCheckedReads(path: string): CheckedReads {
         throw failed(error)
       }
     },
+    has_last_sums: pages.is_marked,
     verified,
     async close() {
       closeSync(file)

@@ -12,6 +12,8 @@ export interface LmdbReads extends Pick<Tree, 'get' | 'range' | 'backup' | 'clos
   /** Free bytes of the disk. */
   freeBytes(): number
   usage(): FileUsage
+  /** False where the opening found the last commit without sums of its pages. */
+  readonly has_last_sums: boolean
   /** A sentence for each damaged page; no commit may happen meanwhile. */
   damage(): Promise<string[]>
   /**

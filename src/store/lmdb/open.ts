@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
 import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
-import { type CheckedReads, newCheckedReads } from './checked-reads.ts'
+import { newCheckedReads } from './checked-reads.ts'
 import { openingFault } from './damage.ts'
 import { lmdbOptions, openDatabase } from './database.ts'
 import type { LmdbReads } from './lmdb-tree.ts'
@@ -52,7 +52,9 @@ export async function openLmdbTree(
   })
   // An earlier version had the sums of pages there.
   await rm(`${path}-sums`, { force: true }).catch(() => {})
-  const checked = is_new ? undefined : checkPages(path, options.quick_bytes ?? quick_bytes_max)
+  const { checked, has_last_sums } = is_new
+    ? { checked: undefined, has_last_sums: true }
+    : checkPages(path, options.quick_bytes ?? quick_bytes_max)
   try {
     if (!is_new && options.probe === true) await probe(path)
     const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
@@ -68,7 +70,7 @@ export async function openLmdbTree(
       await db.close()
       throw fileFault(path, error)
     }
-    return lmdbReads(db, path, { ...options, checked })
+    return lmdbReads(db, path, { ...options, checked, has_last_sums })
   } catch (error) {
     await checked?.close()
     throw error
@@ -83,21 +85,30 @@ export function notOurs(path: string): Fault {
  * Before LMDB trusts a byte of it: compares all pages with their sums, or returns the reads of a
  * file that is too large for that. Throws `not_a_database`.
  */
-function checkPages(path: string, quick_bytes: number): CheckedReads | undefined {
+function checkPages(
+  path: string,
+  quick_bytes: number,
+): Pick<LmdbTreeOptions, 'checked'> & {
+  readonly has_last_sums: boolean
+} {
   try {
-    if (statSync(path).size > quick_bytes) return newCheckedReads(path)
+    if (statSync(path).size > quick_bytes) {
+      const checked = newCheckedReads(path)
+      return { checked, has_last_sums: checked.has_last_sums }
+    }
     const file = openSync(path, 'r')
     try {
-      for (const damaged of damagedPages(checkedPages(file))) {
+      const pages = checkedPages(file)
+      for (const damaged of damagedPages(pages)) {
         if (damaged !== undefined) throw damaged
       }
+      return { checked: undefined, has_last_sums: pages.is_marked }
     } finally {
       closeSync(file)
     }
   } catch (error) {
     throw openingFault(path, error)
   }
-  return undefined
 }
 
 /** LMDB creates a file with two pages of at most 64 KiB. */
@@ -156,6 +167,8 @@ const sector_bytes = 512
  * what LMDB writes into a new file.
  */
 async function isUninitialised(bytes: Buffer): Promise<boolean> {
+  // A file that was cut within its first sector is all zeros too.
+  if (bytes.length % sector_bytes !== 0) return false
   if (isZero(bytes)) return true
   const fresh = await newFileBytes()
   if (fresh === undefined || bytes.length < fresh.length || !isZero(bytes.subarray(fresh.length)))

@@ -132,6 +132,8 @@ export function isDamagedPage(error: unknown): error is DamagedPage {
 /** The pages of the last transaction of a file, which `file` is a descriptor of. */
 export interface CheckedPages {
   readonly meta: Meta
+  /** Whether the mark `pages` has the sums of the last transaction. */
+  readonly is_marked: boolean
   readonly file: number
   /** Why it is not what was written, if it is not. */
   damageOf(found: FoundPage): DamagedPage | undefined
@@ -195,7 +197,7 @@ export function checkedPages(file: number): CheckedPages {
     if (damaged !== undefined) throw damaged
     return bytes as Buffer
   })
-  return { meta, file, damageOf, entries }
+  return { meta, is_marked, file, damageOf, entries }
 }
 
 export const damaged_meta: DamagedPage = {

@@ -24,6 +24,8 @@ export interface LmdbTreeOptions {
   readonly backup_mark?: Buffer
   /** Families whose new keys mostly come last; they begin with a character of their own. */
   readonly growing?: readonly KeyRange[]
+  /** True by default. */
+  readonly has_last_sums?: boolean
   /** Reads of a file that is compared with its sums meanwhile; the tree closes them. */
   readonly checked?: CheckedReads | undefined
 }
@@ -127,6 +129,7 @@ export function lmdbReads(
     },
     freeBytes: () => freeBytesAt(path),
     usage: () => usage,
+    has_last_sums: options.has_last_sums ?? true,
     damage: () => damageOf(path, damage_max),
     verified: () => checked?.verified,
     backup: async (target) => {
