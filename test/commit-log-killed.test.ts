@@ -58,6 +58,9 @@ const rows: [what: string, killed_in: string, env?: Readonly<Record<string, stri
   ['the making of the file, and then no room for a commit log', 'making', { KILLED_IN: '' }],
 ]
 
+/** LMDB's handle of the meta page syncs each write; the handles of the others do not. */
+const in_lmdb: readonly string[] = ['checkpoint', 'making']
+
 describe('a kill in the sync of LMDB, a start and a power cut', { skip }, () => {
   const newPath = quickPaths('conveyor-killed-')
   let built: BuiltChild
@@ -73,7 +76,7 @@ describe('a kill in the sync of LMDB, a start and a power cut', { skip }, () => 
       const path = join(folder, 'db')
       const trace = newDiskTrace(folder)
       trace.start([built.script, path, '1'], { KILLED_IN: killed_in })
-      const killed_at = (await trace.end('db')) - 1
+      const killed_at = (await trace.end(in_lmdb.includes(killed_in) ? 'db' : undefined)) - 1
       trace.start([built.script, path, '1', '1'], env)
       await trace.end()
       const { events } = trace
