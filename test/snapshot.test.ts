@@ -13,13 +13,12 @@ import { chunkIn, chunksOf } from '../src/cluster/snapshot-chunk.ts'
 import { beginSnapshot, newestSnapshot } from '../src/cluster/snapshot-rows.ts'
 import { truncate } from '../src/cluster/truncation.ts'
 import { connectionTo } from './support/database-cluster.ts'
-import { openInProcess } from './support/in-process-tree.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { is_slow } from './support/short-run.ts'
 import * as setup from './support/snapshot-setup.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
-const { asState, entriesOf, load, newDraft, stateOf, write } = setup
+const { asState, entriesOf, load, newDraft, openTree, stateOf, write } = setup
 const postgres = await postgresOrSkip({ parent: quick_place })
 const skip = no_postgres ?? false
 const newPath = quickPaths('conveyor-snapshot-')
@@ -135,7 +134,7 @@ test('a state is loaded as it was, whatever cut the loading off before', { skip 
   const entries = entriesOf(200, 'loaded')
   await write(connection, newDraft(partition, 5), entries)
   const path = newPath()
-  const tree = await openInProcess(path)
+  const tree = await openTree(path)
   // What is in the file before is of an earlier time.
   await setup.fileOf(tree, connection, partition)
   tree.commit((writer) => {
@@ -183,7 +182,7 @@ test('a snapshot that is damaged is refused, and one that has gone is left', { s
     const spoil = () =>
       sql(`${damage} WHERE partition = $1 AND snapshot = $2 AND chunk = 2`, [draft.id])
     await spoil()
-    const tree = await openInProcess(newPath())
+    const tree = await openTree(newPath())
     const refused = { code: 'not_a_database', message: says }
     await assert.rejects(load(tree, connection, partition), refused)
     // The next one takes its place meanwhile.
@@ -255,7 +254,7 @@ test('a kill at any step leaves the snapshot before, or the new one', { skip }, 
     const written = (await newestSnapshot(connection, partition))?.seq
     assert.ok(written === 5 || written === 9)
     await runKilled('load', partition, path, n)
-    const tree = await openInProcess(path)
+    const tree = await openTree(path)
     const loaded = await load(tree, connection, partition)
     assert.equal(loaded.manifest.seq, written)
     const entries = written === 5 ? before : entriesOf(2_000, 'killed')

@@ -4,8 +4,7 @@
  */
 import { once } from 'node:events'
 import { connectionTo } from './database-cluster.ts'
-import { openInProcess } from './in-process-tree.ts'
-import { entriesOf, load, newDraft, write } from './snapshot-setup.ts'
+import { entriesOf, load, newDraft, openTree, write } from './snapshot-setup.ts'
 
 const [role, url = '', partition = '', path = ''] = process.argv.slice(2)
 const connection = connectionTo(url)
@@ -17,7 +16,7 @@ const step = async (): Promise<void> => {
 if (role === 'write') {
   await write(connection, newDraft(Number(partition), 9), entriesOf(2_000, 'killed'), step)
 } else {
-  const tree = await openInProcess(path)
+  const tree = await openTree(path)
   await load(tree, connection, Number(partition), { onBegin: step, onLoaded: () => void step() })
   await tree.close()
 }

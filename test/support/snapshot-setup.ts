@@ -16,8 +16,8 @@ import { steadyClock, systemChance } from '../../src/core/clock.ts'
 import { tellNobody } from '../../src/core/events.ts'
 import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { node_mark_key } from '../../src/store/commit-log/node-mark.ts'
-import type { LmdbTree } from '../../src/store/lmdb/lmdb-tree.ts'
 import type { Entry } from '../../src/store/store.ts'
+import { type InProcessTree, openInProcess } from './in-process-tree.ts'
 import { initPartition } from './postgres-open.ts'
 
 export const chunk_bytes = 2_000
@@ -64,20 +64,29 @@ export async function write(
   )
 }
 
+/** The data file of a node, which this process writes itself. */
+export interface NodeTree extends InProcessTree {
+  readonly path: string
+}
+
+export async function openTree(path: string): Promise<NodeTree> {
+  return { ...(await openInProcess(path)), path }
+}
+
 /** As a node does at its start. */
 export async function fileOf(
-  tree: LmdbTree,
+  tree: NodeTree,
   connection: Connection,
   partition: number,
 ): Promise<NodeFile> {
   const cluster = await checkedCluster(connection)
   const log_id = (await readOwnerRow(connection, partition)).log_id
   const of = { cluster_id: cluster.id, partition, log_id }
-  return openNodeFile(tree, 'the file', of, systemChance.bytes)
+  return openNodeFile(tree, tree.path, of, systemChance.bytes)
 }
 
 export async function load(
-  tree: LmdbTree,
+  tree: NodeTree,
   connection: Connection,
   partition: number,
   port: Partial<Pick<SnapshotLoad, 'onBegin' | 'onLoaded' | 'hasLeft'>> = {},
@@ -92,7 +101,7 @@ export async function load(
 }
 
 /** Without what belongs to the one file. */
-export function stateOf(tree: LmdbTree): [string, string][] {
+export function stateOf(tree: NodeTree): [string, string][] {
   const state: [string, string][] = []
   for (const { key, value } of tree.range('', '\xff', false)) {
     if (key === manifest_key || key === node_mark_key) continue
