@@ -2,6 +2,7 @@
  * Hostile peers with a good certificate: they get the stated status, and the server survives.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import { connect as connectPlain } from 'node:net'
@@ -13,6 +14,8 @@ import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { hostile_frames } from './support/hostile-frames.ts'
+import { codePath, node_flags } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const conv_id = '1234'
@@ -33,6 +36,20 @@ async function endWell(server: TestGrpc): Promise<void> {
 }
 
 describe('hostile peers', () => {
+  test('a drain that waits for a call of a connection that is not read ends, and keeps its program alive', () => {
+    const row = hostile_frames.rows.findIndex(({ says }) => says === 'a reset of three bytes')
+    const module = JSON.stringify(codePath('test/support/hostile-frames'))
+    const script = `const { hostile_frames } = await import(${module})
+      const bed = await hostile_frames.open()
+      await bed.answerTo(${row})
+      await bed.close()
+      console.log('closed')`
+    const args = [...node_flags, '--input-type=module', '-e', script]
+    const env = { ...process.env, NODE_TEST_CONTEXT: undefined }
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    assert.match(stdout, /^closed$/m, stderr)
+  })
+
   test('the peer gets the bounds of the connection', async () => {
     const server = await openGrpc({ limits: { grpc_streams_max: 7 } })
     const session = await rawSession(server)

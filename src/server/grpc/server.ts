@@ -10,7 +10,7 @@ import {
   type ServerInterceptor,
   type ServiceDefinition,
 } from '@grpc/grpc-js'
-import { systemClock, within } from '../../core/clock.ts'
+import { keepAlive, systemClock, within } from '../../core/clock.ts'
 import { bugTeller } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
@@ -149,7 +149,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     server.tryShutdown(() => {})
     await Promise.race([closed, context.underway.quiet(limits.drain_ms_max)])
     // Callers that are gone do not close their side.
-    await within(systemClock, Math.min(linger_ms, limits.drain_ms_max), closed)
+    await within(systemClock, Math.min(linger_ms, limits.drain_ms_max), closed).finally(keepAlive())
     server.forceShutdown()
     listener.destroyAll()
     await closed

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { nextTurn, systemClock, within } from '../../core/clock.ts'
+import { keepAlive, nextTurn, systemClock, within } from '../../core/clock.ts'
 
 export interface Underway {
   begin(): void
@@ -29,7 +29,8 @@ export function newUnderway(): Underway {
       const quiet = new Promise<void>((resolve) => {
         onQuiet = resolve
       })
-      await within(systemClock, ms_max, quiet)
+      // A connection that is not read any more keeps no program alive that waits for its requests.
+      await within(systemClock, ms_max, quiet).finally(keepAlive())
     },
   }
 }
