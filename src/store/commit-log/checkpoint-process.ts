@@ -11,7 +11,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { parsePlain } from '../../codec/json.ts'
-import { pause, systemClock } from '../../core/clock.ts'
+import { keepAlive, pause, systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import { full_disk_bytes } from '../lmdb/disk-space.ts'
 import type { WriteJob } from '../lmdb/lmdb-tree.ts'
@@ -65,7 +65,7 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
         const { code, message } = error as { code?: unknown; message?: unknown }
         if (tries === starts.tries_max || !transient.includes(code))
           throw new Error(`the checkpoint process cannot start: ${message}`, { cause: error })
-        await pause(systemClock, starts.pause_ms)
+        await pause(systemClock, starts.pause_ms).finally(keepAlive())
       }
     }
   }
@@ -144,10 +144,10 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
       else onMessage?.(message)
     }
   })
-  const keepAlive = (is_busy: boolean): void => {
+  const holdLoop = (is_busy: boolean): void => {
     for (const one of [process_of, ...streams]) is_busy ? one.ref() : one.unref()
   }
-  keepAlive(false)
+  holdLoop(false)
   stdin.write(text)
 
   async function send(job: WriteJob): Promise<void> {
@@ -169,14 +169,14 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
 
   return {
     kill() {
-      keepAlive(true)
+      holdLoop(true)
       process_of.kill('SIGKILL')
     },
     ended,
     end: () => (said === '' ? how : `${how}: ${said.replace(/[\s\p{Cc}]+/gu, ' ').trim()}`),
     run(job, onCommit) {
       if (has_ended) return Promise.resolve(undefined)
-      keepAlive(true)
+      holdLoop(true)
       return new Promise<Outcome | undefined>((resolve) => {
         onMessage = (message) => {
           if (message?.says === 'committed') return onCommit()
@@ -184,7 +184,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
           resolve(message)
         }
         void send(job)
-      }).finally(() => keepAlive(false))
+      }).finally(() => holdLoop(false))
     },
   }
 }
