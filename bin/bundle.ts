@@ -83,7 +83,7 @@ const commitLogInside: Plugin = {
 const starter = `
 const text = Buffer.alloc(Number(process.argv[1]))
 for (let at = 0; at < text.length; ) {
-  const read = require('fs').readSync(0, text, at)
+  const read = require('fs').readSync(0, text, at, text.length - at)
   if (read === 0) process.exit()
   at += read
 }

@@ -269,7 +269,7 @@ describe('the package', () => {
       const out = join(user, 'out', `${at}`, opens || at > 0 ? 'bundle.mjs' : 'bundle.cjs')
       await build(entry, out)
       const told = run(user, process.execPath, ['--no-warnings', out, `${at}.lmdb`])
-      const refused = /^not_possible checkpoint-worker\.js is not beside .* ship node_modules/
+      const refused = /^not_possible checkpoint-child\.js is not beside .* ship node_modules/
       assert.match(told, opens ? /^opened$/m : refused)
       assert.equal(existsSync(join(user, `${at}.lmdb`)), opens)
     })
