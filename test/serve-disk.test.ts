@@ -143,7 +143,7 @@ describe('a disk that fails', { skip, concurrency: true }, () => {
     const path = await newFile()
     const inject = ['-P', `${path}-log-0`, '-e', 'inject=pwrite64:delay_enter=6s:when=3+']
     const served = await serveWith(built, path, inject)
-    // The log grows ahead of its first commit, in a write of its own.
+    // The commit log grows ahead of its first commit, in a write of its own.
     assert.equal(await create(path, 'a'), 0)
     const refs = ['b', 'c', 'd']
     const sent = refs.map((ref) => create(path, ref).catch(() => 3))

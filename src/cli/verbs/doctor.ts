@@ -79,8 +79,8 @@ function withWords(row: Row, given: Given, program: string): Row {
 
 const unlooked: readonly Facts['state'][] = ['missing', 'held', 'unreadable']
 
-function exitOf({ state }: Facts, rows: readonly Row[]): Exit {
-  if (unlooked.includes(state)) return exits.unreachable
+function exitOf({ state, native_faults = [] }: Facts, rows: readonly Row[]): Exit {
+  if (unlooked.includes(state) || native_faults.length > 0) return exits.unreachable
   return rows.some(({ level }) => level === 'bad') ? exits.refused : exits.done
 }
 
