@@ -219,7 +219,7 @@ function unsynced(says: string, without: RegExp, share: number, quick = 0): Expe
 /** Runs on the images of a worse program, which has these lives. */
 function worse(
   says: string,
-  edit: Edit,
+  edits: readonly Edit[],
   ends: readonly LifeEnd[],
   { form = forms[0] as Form, share = 0 } = {},
 ): Experiment {
@@ -227,8 +227,8 @@ function worse(
     ...{ says, quick: 0, long: 1_000 },
     run: ({ n, seed }) =>
       withJudge(async (script) => {
-        const edits = [...form.edits, edit]
-        const trace = await traceServer(lifeOf({ ...form, edits }, ends))
+        const all = [...form.edits, ...edits]
+        const trace = await traceServer(lifeOf({ ...form, edits: all }, ends))
         return judgeControl(trace, { script, seed, images: n }, share)
       }),
   }
@@ -272,42 +272,56 @@ export const proof: Proof = {
     unsynced('the syncs of the folder taken out', /^folder$/, 0),
     worse(
       'a program without the sync of the commit log, where more than half of what lacks something must fail',
-      {
-        file: 'store/commit-log/segment-file.ts',
-        from: 'constants.O_DSYNC :',
-        to: 'constants.O_NOATIME :',
-      },
+      [
+        {
+          file: 'store/commit-log/segment-file.ts',
+          from: 'constants.O_DSYNC :',
+          to: 'constants.O_NOATIME :',
+        },
+      ],
       ['SIGKILL'],
       { share: 1 / 2 },
     ),
     worse(
-      'a program that removes the commit log before the manifest says so',
-      {
-        file: 'store/commit-log/tree.ts',
-        from: 'const is_finished = can_finish',
-        to: `await files?.remove()
-      const is_finished = can_finish`,
-      },
+      'a program that removes the commit log before the data file says so',
+      [
+        {
+          file: 'store/commit-log/open.ts',
+          from: 'async finish({ frames, first_seq, last_seq: seq }) {',
+          to: `async finish({ frames, first_seq, last_seq: seq }) {
+      await removeSegments(path)`,
+        },
+      ],
       ['SIGTERM'],
     ),
     worse(
       'a program whose manifest is ahead of its checkpoint',
-      {
-        file: 'store/commit-log/checkpoint.ts',
-        from: 'commitSlice(tree, own, slice)\n',
-        to: 'commitSlice(tree, own, slice, job.manifest)\n',
-      },
+      [
+        {
+          file: 'store/commit-log/checkpoint.ts',
+          from: 'commitSlice(tree, own, slice)\n',
+          to: 'commitSlice(tree, own, slice, job.manifest)\n',
+        },
+      ],
       ['SIGKILL'],
       // Its checkpoints have more than one slice.
       { form: forms[1] as Form },
     ),
     worse(
-      'a program that does not sync what it opens',
-      {
-        file: 'store/lmdb/open.ts',
-        from: 'await syncPath(path)\n      await syncFolder(path)',
-        to: '',
-      },
+      'a program that neither syncs what it opens nor gives it the sums of its last pages',
+      [
+        {
+          file: 'store/lmdb/open.ts',
+          from: 'await syncPath(path)\n      await syncFolder(path)',
+          to: '',
+        },
+        // That is a commit, which would sync the file.
+        {
+          file: 'store/commit-log/open.ts',
+          from: 'tree.has_last_sums || tree.verified() !== undefined',
+          to: 'true',
+        },
+      ],
       ['SIGKILL in a checkpoint', 'SIGKILL'],
       // Its next start has no full segment, whose checkpoint would sync the file before a request.
       { form: forms[2] as Form },

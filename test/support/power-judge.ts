@@ -190,7 +190,8 @@ function newFirstLook(folder: string) {
 
   async function recover(image: Folder, { manifest, usage }: Below): Promise<string> {
     files.put()
-    const known = await knownLog({ get: () => manifest, usage: () => usage }, path)
+    const tree = { get: () => manifest, usage: () => usage }
+    const known = image.has('db') ? await knownLog(tree, path) : undefined
     const segments = await recoverCommitLog(path, known)
     const hash = createHash('sha1')
     for (const { bytes, frames } of segments ?? []) {
@@ -209,7 +210,7 @@ function newFirstLook(folder: string) {
       const segments = ['db-log-0', 'db-log-1'].map((name) => digests.get(name))
       const entries = below.get(db) ?? (await lookBelow(image))
       below.set(db, entries)
-      // The data file has a part of the log too: its record, and what the last close left.
+      // The data file has a part of the commit log too: its record, and what the last close left.
       const in_segments = `${segments} ${db}`
       const frames = recovered.get(in_segments) ?? (await recover(image, entries))
       recovered.set(in_segments, frames)

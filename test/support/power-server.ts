@@ -41,24 +41,36 @@ export type LifeEnd = 'SIGKILL' | 'SIGTERM' | 'SIGKILL in a checkpoint'
 
 const killed_in: LifeEnd = 'SIGKILL in a checkpoint'
 /**
- * The process kills itself in this one, in the sync of its last commit. The segment of an odd one is
+ * The process that writes kills itself in this one, in the sync of its last commit. The segment of an odd one is
  * the first, into which the next process writes where the other has nothing.
  */
 const last_checkpoint = 5
-/** It does so right after it, which the reader of the trace corrects. */
-const kills_itself: Edit = {
-  file: 'store/commit-log/checkpoint.ts',
-  from: 'commitSlice(tree, own, slice, { ...job.manifest, last_crc })',
-  to: `commitSlice(tree, own, slice, { ...job.manifest, last_crc })
-    const left = Number(process.env.CHECKPOINTS_LEFT ?? 0) - 1
-    process.env.CHECKPOINTS_LEFT = String(left)
-    if (left === 0) process.kill(process.pid, 'SIGKILL')`,
-}
+/**
+ * It does so right after it, which the reader of the trace corrects, together with the process that
+ * it writes for, and before the record of the sums of its pages.
+ */
+const kills_itself: readonly Edit[] = [
+  {
+    file: 'store/commit-log/checkpoint.ts',
+    from: 'commitSlice(tree, own, slice, manifest)\n',
+    to: `process.env.CHECKPOINTS_LEFT = String(Number(process.env.CHECKPOINTS_LEFT ?? 0) - 1)
+    commitSlice(tree, own, slice, manifest)\n`,
+  },
+  {
+    file: 'store/lmdb/commits.ts',
+    from: 'if (!goes_on) sums.mark()',
+    to: `if (!goes_on && process.env.CHECKPOINTS_LEFT === '0') {
+        process.kill(process.ppid, 'SIGKILL')
+        process.kill(process.pid, 'SIGKILL')
+      }
+      if (!goes_on) sums.mark()`,
+  },
+]
 
 export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   const { edits, checkpoint_bytes, lives } = options
   const [server, setup] = await Promise.all([
-    buildChild('../../bin/conveyor.ts', [...edits, kills_itself]),
+    buildChild('../../bin/conveyor.ts', [...edits, ...kills_itself]),
     buildChild('power-setup-child.ts', edits.filter(isInStore)),
   ])
   try {

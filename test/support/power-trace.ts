@@ -53,6 +53,7 @@ const traced_calls = [
   ...['fsync', 'fdatasync', 'msync', 'sync_file_range', 'ftruncate', 'truncate', 'fallocate'],
   ...['rename', 'renameat', 'renameat2', 'unlink', 'unlinkat', 'link', 'linkat', 'mmap'],
   ...['io_uring_setup', 'copy_file_range', 'sendfile', 'sendmsg', 'sendto'],
+  ...['clone', 'clone3', 'fork', 'vfork'],
 ]
 
 export interface DiskTrace {
@@ -96,7 +97,7 @@ export function newDiskTrace(folder: string): DiskTrace {
     async end(killed_in) {
       await ended
       const reader = newTraceReader()
-      disk.begin(lines)
+      disk.begin(lines, await processesIn(trace))
       for await (const line of createInterface({ input: createReadStream(trace) })) {
         const call = reader.take(line)
         if (call !== undefined) disk.take(call)
@@ -107,6 +108,28 @@ export function newDiskTrace(folder: string): DiskTrace {
       return lines
     },
   }
+}
+
+/** By the number of a thread, that of its process: each process numbers its handles itself. */
+async function processesIn(trace: string): Promise<ReadonlyMap<string, string>> {
+  const reader = newTraceReader()
+  const processes = new Map<string, string>()
+  const made_by = new Map<string, string>()
+  for await (const line of createInterface({ input: createReadStream(trace) })) {
+    if (!/^\d+ +(<\.\.\. )?v?(clone|fork)/.test(line)) continue
+    const { name, args, result, thread } = reader.take(line) ?? {}
+    if (name === undefined || args === undefined || result === undefined) continue
+    const made = /^\d+/.exec(result)?.[0]
+    if (made === undefined) continue
+    if (args.includes('CLONE_THREAD')) made_by.set(made, thread as string)
+    else processes.set(made, made)
+  }
+  for (const made of made_by.keys()) {
+    let first = made
+    for (let by = made_by.get(first); by !== undefined; by = made_by.get(first)) first = by
+    processes.set(made, first)
+  }
+  return processes
 }
 
 interface Handle {
@@ -120,7 +143,11 @@ function newReader(folder: string) {
   /** What each file holds if no power is cut. */
   const contents: Buffer[] = []
   let handles = new Map<string, Handle>()
+  let processes: ReadonlyMap<string, string> = new Map()
   let first_line = 0
+
+  const processOf = ({ thread }: Call): string => processes.get(thread) ?? thread
+  const keyOf = (call: Call, handle: string): string => `${processOf(call)} ${handle}`
 
   const spanOf = ({ began, ended }: Call): Span => ({
     began: first_line + began,
@@ -137,7 +164,7 @@ function newReader(folder: string) {
     const name = nameOf(pathIn(call))
     if (name === undefined || call.result.startsWith('-1')) return
     const handle = /^\d+/.exec(call.result)?.[0] as string
-    handles.set(handle, { is_synced: /O_D?SYNC/.test(call.args), at: 0 })
+    handles.set(keyOf(call, handle), { is_synced: /O_D?SYNC/.test(call.args), at: 0 })
     if (!names.has(name)) create(name, spanOf(call))
     else if (/O_TRUNC/.test(call.args)) {
       const cut = { at: 0, bytes: Buffer.alloc(0), is_cut: true, is_synced: false } as const
@@ -222,7 +249,7 @@ function newReader(folder: string) {
       events.push({ what: 'sync of the folder', ...spanOf(call) })
     }
     const name = nameOf(path)
-    const known = handles.get(handle)
+    const known = handles.get(keyOf(call, handle))
     if (name !== undefined && known !== undefined) onFile(call, name, known)
   }
 
@@ -272,8 +299,9 @@ function newReader(folder: string) {
 
   return {
     events: events as readonly DiskEvent[],
-    begin(at_line: number): void {
+    begin(at_line: number, processes_now: ReadonlyMap<string, string>): void {
       first_line = at_line
+      processes = processes_now
       handles = new Map()
     },
     take(call: Call): void {

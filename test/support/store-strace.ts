@@ -19,6 +19,8 @@ export interface Call {
   /** As strace prints them; a file descriptor carries its path, `7</tmp/file>`. */
   readonly args: string
   readonly result: string
+  /** Its number; of a thread and of a process these differ, but for the first of one. */
+  readonly thread: string
   /** Line numbers of the trace. */
   readonly began: number
   readonly ended: number
@@ -119,15 +121,15 @@ export function newTraceReader(): TraceReader {
       const whole = start === undefined || resumed === null ? rest : start.text + resumed[1]
       const [, name, args = '', result = ''] = /^(\w+)\((.*)\) += (.*)$/.exec(whole) ?? []
       if (name === undefined) return undefined
-      const call = { name, args, result, began: start?.began ?? line, ended: line }
+      const call = { name, args, result, thread, began: start?.began ?? line, ended: line }
       if (result !== '?') return call
       cut_off.push(call)
       return undefined
     },
     cutOff() {
-      const open = [...begun.values()].flatMap(({ text, began }) => {
+      const open = [...begun].flatMap(([thread, { text, began }]) => {
         const [, name, args = ''] = /^(\w+)\((.*)$/.exec(text) ?? []
-        return name === undefined ? [] : [{ name, args, result: '?', began, ended: line }]
+        return name === undefined ? [] : [{ name, args, result: '?', thread, began, ended: line }]
       })
       return [...cut_off, ...open]
     },
