@@ -163,9 +163,11 @@ export function checkedPages(file: number): CheckedPages {
   const read = pagesOf(file, meta)
   // Each commit writes the root again, so the root of another one shows a meta page set back.
   const root = rootOf(meta, 1)
-  if (root !== undefined && read(root.page, 1)?.readBigUInt64LE(8) !== BigInt(meta.txn)) {
-    throw damaged_meta
+  const root_bytes = root && read(root.page, 1)
+  if (root !== undefined && root_bytes === undefined && root.page <= meta.last_page) {
+    throw damagedPage(foundPage(undefined, root, meta, summed, []))
   }
+  if (root !== undefined && root_bytes?.readBigUInt64LE(8) !== BigInt(meta.txn)) throw damaged_meta
   if (is_marked) checkLast(file, meta, mark)
   const stored = storedEntries(file, meta)
   const found_txn = coveredTxn(stored)
