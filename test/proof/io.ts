@@ -162,15 +162,18 @@ const ignored: readonly Edit[] = [
 const in_process: readonly Edit[] = [
   {
     file: 'store/data-file.ts',
-    from: 'const writer = newCheckpointProcess(path, lock_fd)',
+    from: `const reads = await openLmdbTree(path, { ...others, backup_mark: copy_mark })
+  const writer = newCheckpointProcess(path, lock_fd)`,
     to: `const { openWritableTree } = await import('./lmdb/commits.ts')
     const { runWriteJob } = await import('./commit-log/checkpoint.ts')
-    const below = await openWritableTree(path)
+    // LMDB opens a file once in a process, to read it alone or to write it too.
+    await (await openLmdbTree(path, others)).close()
+    const reads = await openWritableTree(path, { ...others, backup_mark: copy_mark })
     const writer: ReturnType<typeof newCheckpointProcess> = {
       async write(job, onCommit) {
-        runWriteJob(below, { ...job, frames: job.frames.map((one) => Buffer.from(one)) }, onCommit)
+        runWriteJob(reads, { ...job, frames: job.frames.map((one) => Buffer.from(one)) }, onCommit)
       },
-      close: () => below.close(),
+      async close() {},
     }
     void [newCheckpointProcess, lock_fd]`,
   },
