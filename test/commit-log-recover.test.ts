@@ -263,7 +263,7 @@ describe('a broken middle', () => {
 
 describe('a recovery whose checkpoint fails', () => {
   const steps: CrashStep[] = [...commits(9), 'rotate', ...commits(4), 'part of a checkpoint']
-  /** Everything on this thread, in small commits. */
+  /** Everything in this process, in small commits. */
   const here = { slice: { changes_max: 3, bytes_max: Number.MAX_SAFE_INTEGER } }
   // More than a close leaves behind the pages.
   const large = { slice: { changes_max: 1_024, bytes_max: 20_000 } }

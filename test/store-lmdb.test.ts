@@ -72,15 +72,15 @@ it('a key after the last one of a growing family is looked up once the file may 
   const path = newPath()
   const growing = [{ from: '\x0e\x01', to: '\x0e\x02' }]
   const tree = await openInProcess(path, { growing })
-  const thread = await openWritableTree(path)
+  const other = await openWritableTree(path)
   const put = (into: WritableTree, key: string): void =>
     into.commit((writer) => writer.put(key, Buffer.from(key)))
   const rows: readonly (readonly [string, () => void])[] = [
     ['\x0e\x01a', () => put(tree, '\x0e\x01a')],
-    ['\x0e\x01c', () => put(thread, '\x0e\x01c')],
-    ['\x0e\x01b', () => put(thread, '\x0e\x01b')],
-    ['\x0e\x03', () => put(thread, '\x0e\x03')],
-    ['\x0fx', () => put(thread, '\x0fx')],
+    ['\x0e\x01c', () => put(other, '\x0e\x01c')],
+    ['\x0e\x01b', () => put(other, '\x0e\x01b')],
+    ['\x0e\x03', () => put(other, '\x0e\x03')],
+    ['\x0fx', () => put(other, '\x0fx')],
   ]
   for (const [key, change] of rows) {
     assert.equal(tree.get(key), undefined)
@@ -90,7 +90,7 @@ it('a key after the last one of a growing family is looked up once the file may 
   }
   put(tree, '\x0e\x01d')
   assert.equal(tree.get('\x0e\x01d')?.toString(), '\x0e\x01d')
-  await thread.close()
+  await other.close()
   await tree.close()
 })
 

@@ -25,12 +25,12 @@ export interface Seen {
   readonly status: string | undefined
   readonly reopened: string | undefined
   readonly breaches: readonly string[]
-  /** Tasks in the copy of a file with a commit log, made by the thread. */
+  /** Tasks in the copy of a file with a commit log, made by the checkpoint process. */
   readonly merged: number | undefined
   readonly hidden: readonly string[]
 }
 
-/** Enough for the thread to be asked, which a copy does at once. */
+/** Enough for the checkpoint process to be asked, which a copy does at once. */
 const logged_tasks = 8_000
 const name = './conveyor.mjs'
 const bundle = (await import(name)) as Bundle

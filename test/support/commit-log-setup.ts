@@ -180,7 +180,7 @@ export async function stateAlone(path: string): Promise<State> {
 }
 
 /**
- * What the three files hold at one moment, also while a thread writes them: read until they are the
+ * What the three files hold at one moment, also while a process writes them: read until they are the
  * same twice. A file that is not there is not in it.
  */
 export function imageOf(path: string): Image {

@@ -47,7 +47,7 @@ async function holdData({ plan, server, callers }: Hold): Promise<void> {
     await until(() => answered(sent) || is_held(), later_ms())
     const is_wrong = answered(sent) && !isOk(sent)
     must(!is_wrong, `the data file hangs, and a request got ${sent.answer?.code}`)
-    // The thread of the checkpoints starts meanwhile.
+    // The checkpoint process starts meanwhile.
     if (bytes > plan.bounds.checkpoint_bytes / 2) await until(is_held, soon_ms() / 4)
     return is_held()
   }, later_ms())

@@ -156,7 +156,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
     stdin.write(`${JSON.stringify({ ...headOf(told), bytes } satisfies JobHead)}\n`)
     for (const all of frames) {
       for (let at = 0; at < all.length && !has_ended; at += chunk_bytes) {
-        // The memory of the commit log is shared with threads, which streams do not take.
+        // Streams do not take memory that threads can share, as that of the commit log is.
         const chunk = Buffer.from(all.subarray(at, at + chunk_bytes))
         if (stdin.write(chunk)) continue
         await new Promise<void>((resolve) => {

@@ -2,7 +2,7 @@
  * The memtable of a commit log segment: a change buffer whose arena has the bytes of the segment's
  * file at the same positions, so that frames are built in place and written from there.
  *
- * The arena is aligned memory that threads share. `clear` keeps it for the segment's next round.
+ * The arena is aligned memory. `clear` keeps it for the segment's next round.
  */
 import type { ChangeBuffer } from '../change-buffer.ts'
 import { newChangeBuffer } from '../change-buffer.ts'

@@ -11,7 +11,7 @@ import { buildFrame, loadFrames, newMemtable, publishFrame, takeFrame } from './
 
 /** Contiguous frames that are on disk. */
 export interface FrameRange {
-  /** A slice of the memtable's arena, which threads share; valid until the memtable is cleared. */
+  /** A slice of the memtable's arena; valid until the memtable is cleared. */
   readonly frames: Buffer
   readonly first_seq: number
   readonly last_seq: number
