@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -174,9 +174,9 @@ describe('the file of the lock', () => {
     const source = join(top, 'test/support/musl-host.c')
     const built = spawnSync('musl-gcc', ['-rdynamic', '-o', host, source], { encoding: 'utf8' })
     assert.equal(built.status, 0, built.stderr)
-    cpSync(musl, join(root, musl), { dereference: true })
+    copyFileSync(musl, join(root, musl))
     const addon = lockAddons(top).find(({ place }) => place === 'linux-x64')?.path as string
-    cpSync(addon, join(root, 'lock.node'))
+    copyFileSync(addon, join(root, 'lock.node'))
     const is_root = process.getuid?.() === 0
     const ended = is_root
       ? spawnSync('chroot', [root, '/host', '/lock.node', '/data'], { encoding: 'utf8' })
