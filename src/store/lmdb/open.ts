@@ -52,9 +52,7 @@ export async function openLmdbTree(
   })
   // An earlier version had the sums of pages there.
   await rm(`${path}-sums`, { force: true }).catch(() => {})
-  const { checked, has_last_sums } = is_new
-    ? { checked: undefined, has_last_sums: true }
-    : checkPages(path, options.quick_bytes ?? quick_bytes_max)
+  const found = is_new ? {} : checkPages(path, options.quick_bytes ?? quick_bytes_max)
   try {
     if (!is_new && options.probe === true) await probe(path)
     const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
@@ -70,9 +68,9 @@ export async function openLmdbTree(
       await db.close()
       throw fileFault(path, error)
     }
-    return lmdbReads(db, path, { ...options, checked, has_last_sums })
+    return lmdbReads(db, path, { ...options, ...found })
   } catch (error) {
-    await checked?.close()
+    await found.checked?.close()
     throw error
   }
 }
@@ -88,9 +86,7 @@ export function notOurs(path: string): Fault {
 function checkPages(
   path: string,
   quick_bytes: number,
-): Pick<LmdbTreeOptions, 'checked'> & {
-  readonly has_last_sums: boolean
-} {
+): Pick<LmdbTreeOptions, 'checked' | 'has_last_sums'> {
   try {
     if (statSync(path).size > quick_bytes) {
       const checked = newCheckedReads(path)
@@ -102,7 +98,7 @@ function checkPages(
       for (const damaged of damagedPages(pages)) {
         if (damaged !== undefined) throw damaged
       }
-      return { checked: undefined, has_last_sums: pages.is_marked }
+      return { has_last_sums: pages.is_marked }
     } finally {
       closeSync(file)
     }
