@@ -14,7 +14,7 @@ import { copyLockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'dist'))
-const page = join(top, 'src/console')
+const page = join(top, 'src/console/page')
 
 for (const folder of ['src', 'bin']) rmSync(join(out, folder), { recursive: true, force: true })
 compile()
@@ -23,10 +23,14 @@ cpSync(join(top, 'src'), join(out, 'src'), {
   filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
 copyLockAddons(top, join(out, 'src/store/lock-addons'))
-execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/built')], {
-  cwd: top,
-  stdio: 'inherit',
-})
+execFileSync(
+  process.execPath,
+  ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/page/built')],
+  {
+    cwd: top,
+    stdio: 'inherit',
+  },
+)
 execFileSync(process.execPath, ['--import', 'tsx', 'bin/sbom.ts', join(out, 'sbom.cdx.json')], {
   cwd: top,
   stdio: 'inherit',

@@ -1,5 +1,5 @@
 /**
- * The operator's page, bundled from src/console: its files, and the packages that are in them. The
+ * The operator's page, bundled from src/console/page: its files, and the packages that are in them. The
  * same source gives the same bytes.
  */
 import { build } from 'esbuild'
@@ -14,7 +14,11 @@ export interface PageBundle {
 export async function bundlePage(top: string, folder: string): Promise<PageBundle> {
   const { metafile, outputFiles } = await build({
     absWorkingDir: top,
-    entryPoints: ['src/console/page.tsx', 'src/console/page.css', 'src/console/icon.svg'],
+    entryPoints: [
+      'src/console/page/page.tsx',
+      'src/console/page/page.css',
+      'src/console/page/icon.svg',
+    ],
     outdir: folder,
     bundle: true,
     minify: true,
@@ -25,7 +29,7 @@ export async function bundlePage(top: string, folder: string): Promise<PageBundl
     loader: { '.svg': 'copy' },
     entryNames: '[name]',
     assetNames: '[name]',
-    tsconfig: 'src/console/tsconfig.json',
+    tsconfig: 'src/console/page/tsconfig.json',
     preserveSymlinks: true,
     metafile: true,
     write: false,

@@ -1,6 +1,6 @@
 /**
- * `npm run page [-- FOLDER]`: bundles the operator's page from src/console into FOLDER, by default
- * `src/console/built`, from where a checkout serves it; the package ships it in the same place. The
+ * `npm run page [-- FOLDER]`: bundles the operator's page from src/console/page into FOLDER, by default
+ * `src/console/page/built`, from where a checkout serves it; the package ships it in the same place. The
  * licences of the packages in it stand at its end.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { bundlePage } from './page-bundle.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
-const folder = resolve(process.argv[2] ?? join(top, 'src/console/built'))
+const folder = resolve(process.argv[2] ?? join(top, 'src/console/page/built'))
 
 const { files, packages } = await bundlePage(top, folder)
 const licences = packages.map(

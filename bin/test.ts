@@ -42,7 +42,7 @@ const same_on_each_node: readonly string[] = [
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const build = join(top, 'build')
-const page = join(top, 'src/console')
+const page = join(top, 'src/console/page')
 
 compile()
 const { CONVEYOR_SLOW: is_slow } = process.env
@@ -120,6 +120,6 @@ function compile(): void {
       filter: (path) => path !== page && (statSync(path).isDirectory() || !path.endsWith('.ts')),
     })
   }
-  const built = join(build, 'src/console/built')
+  const built = join(build, 'src/console/page/built')
   execFileSync(process.execPath, ['--import', 'tsx', 'bin/page.ts', built], { cwd: top })
 }

@@ -21,7 +21,7 @@ export type {
 export { connect } from './client/connect.ts'
 export { type ClientFault, type ClientFaultCode, isClientFault } from './client/faults.ts'
 export { rawJson } from './codec/json.ts'
-export type { ChangesOptions } from './engine/changes/change-api.ts'
+export type { ChangesOptions } from './engine/api/change-api.ts'
 export type {
   CountFilter,
   CountRow,
@@ -30,4 +30,4 @@ export type {
   TaskPage,
   TaskQuery,
   Where,
-} from './engine/search/search-api.ts'
+} from './engine/api/search-api.ts'

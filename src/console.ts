@@ -6,6 +6,6 @@ export {
   type Console,
   type CreateConsoleOptions,
   createConsole,
-} from './server/console/create-console.ts'
-export type { Right } from './server/console/messages.ts'
-export type { Authorized } from './server/console/source.ts'
+} from './console/server/create-console.ts'
+export type { Right } from './console/server/messages.ts'
+export type { Authorized } from './console/server/source.ts'

@@ -32,26 +32,27 @@ export type {
   Task,
 } from './core/model.ts'
 export { version } from './core/version.ts'
-export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api.ts'
-export type { Changes, ChangesOptions, TaskChange } from './engine/changes/change-api.ts'
-export type { EngineStatistics } from './engine/engine-statistics.ts'
+export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/api/bulk-api.ts'
+export type { Changes, ChangesOptions, TaskChange } from './engine/api/change-api.ts'
+export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api/engine-api.ts'
+export type {
+  GivenHandlers,
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+} from './engine/api/handler-api.ts'
 export type {
   Alias,
   AliasResult,
   ExportFile,
+  GivenVariables,
   ImportResult,
   PutManyOptions,
   PutOptions,
   PutResult,
   VariableResult,
   WaitsFor,
-} from './engine/import-api.ts'
-export type {
-  GivenHandlers,
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-} from './engine/jobs/handler-api.ts'
+} from './engine/api/import-api.ts'
 export type {
   Can,
   ProcessDetails,
@@ -59,9 +60,7 @@ export type {
   ProcessInfo,
   WebhookChange,
   WebhookInfo,
-} from './engine/process-api.ts'
-export type { Readiness, ReadyCheck, ReadyCheckName } from './engine/readiness.ts'
-export type { ResultOptions } from './engine/results.ts'
+} from './engine/api/process-api.ts'
 export type {
   CatchUp,
   PutScheduleResult,
@@ -70,8 +69,7 @@ export type {
   ScheduleInput,
   ScheduleRun,
   Schedules,
-} from './engine/schedules/schedule-api.ts'
-export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/search/bulk-api.ts'
+} from './engine/api/schedule-api.ts'
 export type {
   CountFilter,
   CountRow,
@@ -81,15 +79,22 @@ export type {
   TaskPage,
   TaskQuery,
   Where,
-} from './engine/search/search-api.ts'
+} from './engine/api/search-api.ts'
+export type {
+  EngineStatistics,
+  Readiness,
+  ReadyCheck,
+  ReadyCheckName,
+} from './engine/api/statistics-api.ts'
 export type {
   ActionResult,
   CreateInput,
   ModifyInput,
+  ResultOptions,
   TargetInput,
   Tasks,
-} from './engine/task-api.ts'
-export type { TypedHandler, TypedProcess, TypedTask } from './engine/typed-process-api.ts'
+} from './engine/api/task-api.ts'
+export type { TypedHandler, TypedProcess, TypedTask } from './engine/api/typed-process-api.ts'
 export type {
   Binding,
   ConsoleRight,
@@ -98,6 +103,5 @@ export type {
   Sign,
   UserInfo,
   Users,
-} from './engine/user-api.ts'
-export type { GivenVariables } from './engine/variables.ts'
+} from './engine/api/user-api.ts'
 export { openEngine } from './open.ts'

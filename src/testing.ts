@@ -3,7 +3,7 @@
  * in production.
  */
 import { nextTurn } from './core/clock.ts'
-import type { Engine } from './engine/api.ts'
+import type { Engine } from './engine/api/engine-api.ts'
 import { servedEngine } from './engine/served-engine.ts'
 
 export { type TestClock, testClock } from './core/test-clock.ts'

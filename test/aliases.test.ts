@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject, JsonValue } from '../src/core/model.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 import { tasksOf } from './support/tasks-of.ts'
 

@@ -6,14 +6,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { newDrawings } from '../src/console/diagram/drawings.ts'
+import { newOverviews } from '../src/console/overview/overview.ts'
+import type { CallContext } from '../src/console/server/calls/call.ts'
+import { calls, type TableCall } from '../src/console/server/calls.ts'
+import type { ConsoleCalls } from '../src/console/server/messages.ts'
 import { isFault } from '../src/core/faults.ts'
-import { newDrawings } from '../src/diagram/drawings.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
-import { newOverviews } from '../src/overview/overview.ts'
-import type { CallContext } from '../src/server/console/calls/call.ts'
-import { calls, type TableCall } from '../src/server/console/calls.ts'
-import type { ConsoleCalls } from '../src/server/console/messages.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { top } from './support/package-folder.ts'
 import { fill } from './support/search-setup.ts'
@@ -164,7 +164,7 @@ for (const [name, input, code, says] of refused) {
 }
 
 test('the table of the README has each call, with its right', () => {
-  const readme = readFileSync(join(top, 'src/server/console/calls/README.md'), 'utf8')
+  const readme = readFileSync(join(top, 'src/console/server/calls/README.md'), 'utf8')
   const rows = [...readme.matchAll(/^\| `(\w+)` \| (\w+) \|/gm)].map(([, name, right]) => [
     name,
     right,

@@ -7,24 +7,30 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { parseJson, stringifyJson } from '../src/codec/json.ts'
-import { commandsOf } from '../src/console/task/commands.ts'
+import { commandsOf } from '../src/console/page/task/commands.ts'
 import {
   changesOf,
   differing,
   type Path,
   valueAt,
   withValueAt,
-} from '../src/console/task/data-changes.ts'
-import { pathText, rowsOf } from '../src/console/task/data-rows.ts'
+} from '../src/console/page/task/data-changes.ts'
+import { pathText, rowsOf } from '../src/console/page/task/data-rows.ts'
 import {
   type ExactObject,
   exactText,
   indentedText,
   parseExact,
   parseObject,
-} from '../src/console/task/exact-json.ts'
-import { happenings, helpOf, inShort, type Sentence, whyOf } from '../src/console/task/words.ts'
-import { empty_search, filterOf, searchOf, valueKind } from '../src/console/tasks/search.ts'
+} from '../src/console/page/task/exact-json.ts'
+import {
+  happenings,
+  helpOf,
+  inShort,
+  type Sentence,
+  whyOf,
+} from '../src/console/page/task/words.ts'
+import { empty_search, filterOf, searchOf, valueKind } from '../src/console/page/tasks/search.ts'
 import type { HistoryWhy, Status } from '../src/core/model.ts'
 import { received } from '../src/server/admin/search-verbs.ts'
 

@@ -7,15 +7,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { nextTurn } from '../src/core/clock.ts'
 import {
   beat_every_ms,
   frame_every_ms,
   look_every_ms,
   serveStream,
   session_streams_max,
-} from '../src/server/console/live.ts'
-import type { Frame } from '../src/server/console/messages.ts'
+} from '../src/console/server/live.ts'
+import type { Frame } from '../src/console/server/messages.ts'
+import { nextTurn } from '../src/core/clock.ts'
 import { type ConsoleBed, type Live, openBed, type SignedIn } from './support/console-bed.ts'
 import { conv_id } from './support/http-server.ts'
 

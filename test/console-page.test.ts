@@ -7,7 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { healthRows } from '../src/console/overview/health-rows.ts'
+import type { Health } from '../src/console/overview/messages.ts'
+import { healthRows } from '../src/console/page/overview/health-rows.ts'
 import {
   agoText,
   bytesText,
@@ -16,8 +17,7 @@ import {
   durationText,
   exactText,
   rateText,
-} from '../src/console/parts/texts.ts'
-import type { Health } from '../src/overview/messages.ts'
+} from '../src/console/page/parts/texts.ts'
 import { run, tempFolder, top } from './support/package-folder.ts'
 
 const zipped_bytes_max = 100_000
@@ -62,7 +62,7 @@ describe('the built page', () => {
 })
 
 test('nothing of the page is markup made of text', () => {
-  const source = join(top, 'src/console')
+  const source = join(top, 'src/console/page')
   const found = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))
     .filter((name) =>

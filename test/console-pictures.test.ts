@@ -20,7 +20,7 @@ import { tempFolder, top } from './support/package-folder.ts'
 
 const browser = testBrowser()
 const bytes_max = 125_000
-const shown = join(top, 'src/server/console')
+const shown = join(top, 'src/console/server')
 
 test('the pictures of the README', () => {
   const readme = readFileSync(join(shown, 'README.md'), 'utf8')

@@ -5,16 +5,16 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { calls, type TableCall } from '../src/server/console/calls.ts'
-import { type Right, rights } from '../src/server/console/messages.ts'
+import { calls, type TableCall } from '../src/console/server/calls.ts'
+import { type Right, rights } from '../src/console/server/messages.ts'
 import {
   idle_ms_max,
   link_ms_max,
   links_max,
   session_ms_max,
   sessions_max,
-} from '../src/server/console/sessions.ts'
-import { tries_max, try_again_ms } from '../src/server/console/sign-in.ts'
+} from '../src/console/server/sessions.ts'
+import { tries_max, try_again_ms } from '../src/console/server/sign-in.ts'
 import { type Asking, type ConsoleBed, openBed, type SignedIn } from './support/console-bed.ts'
 
 let bed: ConsoleBed

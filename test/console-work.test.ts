@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newBulkWork } from '../src/console/tasks/bulk-work.ts'
-import { type Call, newTaskList } from '../src/console/tasks/list.ts'
-import { empty_search } from '../src/console/tasks/search.ts'
-import type { Bulk } from '../src/server/console/messages.ts'
+import { newBulkWork } from '../src/console/page/tasks/bulk-work.ts'
+import { type Call, newTaskList } from '../src/console/page/tasks/list.ts'
+import { empty_search } from '../src/console/page/tasks/search.ts'
+import type { Bulk } from '../src/console/server/messages.ts'
 
 const bulk: Bulk = { action: 'retry', filter: { status: 'failed' } }
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Handler } from '../src/engine/jobs/handler-api.ts'
+import type { Handler } from '../src/engine/api/handler-api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import {
   atNode,

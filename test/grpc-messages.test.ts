@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
+import type { TaskCounts, TaskPage } from '../src/engine/api/search-api.ts'
 import type { SeenChange } from '../src/engine/changes/changes.ts'
-import type { TaskCounts, TaskPage } from '../src/engine/search/search-api.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
 import {
   type OpMessage,

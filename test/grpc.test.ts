@@ -10,7 +10,7 @@ import { loadPackageDefinition, Metadata, type ServiceError, status } from '@grp
 import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader'
 import { service as healthService } from 'grpc-health-check'
 import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
-import type { Readiness } from '../src/engine/readiness.ts'
+import type { Readiness } from '../src/engine/api/statistics-api.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Handler, HandlerOptions } from '../src/engine/jobs/handler-api.ts'
+import type { Handler, HandlerOptions } from '../src/engine/api/handler-api.ts'
 import {
   atNode,
   by_kind,

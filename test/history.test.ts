@@ -27,7 +27,7 @@ import {
   when,
   whenTasks,
 } from '../src/define.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Engine } from '../src/engine/api/engine-api.ts'
 import { anyCharacter } from './support/any-text.ts'
 import type { FakeClock } from './support/fake-clock.ts'
 import { type Bed, memoryBed, settled } from './support/model-setup.ts'

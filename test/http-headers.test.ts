@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { fault } from '../src/core/faults.ts'
-import type { Sign } from '../src/engine/user-api.ts'
+import type { Sign } from '../src/engine/api/user-api.ts'
 import { exchange } from './support/http-raw.ts'
 import {
   codeOf,

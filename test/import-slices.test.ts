@@ -10,7 +10,7 @@ import { parseInSlices, parseJson } from '../src/codec/json.ts'
 import { limitsWith } from '../src/core/limits.ts'
 import type { JsonObject } from '../src/core/model.ts'
 import { atOnce } from '../src/core/slices.ts'
-import { hashOf } from '../src/engine/definitions.ts'
+import { hashOf } from '../src/engine/definitions/definitions.ts'
 import { openEngine } from '../src/open.ts'
 import { compileInSlices } from '../src/process/compile-process.ts'
 

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newPlaceFinder } from '../src/cluster/left-behind.ts'
 import type { NodeSettings } from '../src/cluster/node-settings.ts'
+import { newPlaceFinder } from '../src/cluster/stale-primary.ts'
 
 /** [hosts, at each second: the end of the log, and what is answered] */
 const rows: readonly (readonly [number, readonly (readonly [number, number, string])[]])[] = [

@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
+import { newDurations } from '../src/console/overview/durations.ts'
+import type { Overview, ProcessRow, WayRate } from '../src/console/overview/messages.ts'
+import { newOverviews } from '../src/console/overview/overview.ts'
 import type { Status } from '../src/core/model.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
-import { newDurations } from '../src/overview/durations.ts'
-import type { Overview, ProcessRow, WayRate } from '../src/overview/messages.ts'
-import { newOverviews } from '../src/overview/overview.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { fill, sortingProcess } from './support/search-setup.ts'
 

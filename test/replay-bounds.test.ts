@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
-import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'

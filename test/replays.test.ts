@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import type { EngineOptions } from '../src/engine/api.ts'
+import type { EngineOptions } from '../src/engine/api/engine-api.ts'
 import { codeOf } from './support/http-server.ts'
 import { suite } from './support/postgres-open.ts'
 import {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Task } from '../src/core/model.ts'
-import type { Engine, EngineOptions } from '../src/engine/api.ts'
+import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { type FakeClock, fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'

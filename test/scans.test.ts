@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { variableKey } from '../src/codec/keys.ts'
-import { eachEntry } from '../src/engine/scans.ts'
+import { eachEntry } from '../src/engine/transactions/scans.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Store } from '../src/store/store.ts'

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ScheduleInput } from '../src/engine/schedules/schedule-api.ts'
+import type { ScheduleInput } from '../src/engine/api/schedule-api.ts'
 import { isFault, rawJson } from '../src/index.ts'
 import { hour_ms, madeBy, minute_ms, pass, tasksOf, withBed } from './support/schedule-setup.ts'
 

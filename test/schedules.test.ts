@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CatchUp, ScheduleInput } from '../src/engine/schedules/schedule-api.ts'
+import type { CatchUp, ScheduleInput } from '../src/engine/api/schedule-api.ts'
 import { dueTimesOf, utcText } from '../src/engine/schedules/schedule-times.ts'
 import { settled } from './support/model-setup.ts'
 import {

@@ -5,8 +5,13 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { taskKey } from '../src/codec/keys.ts'
-import type { CountFilter, Task, TaskFilter, TaskQuery } from '../src/index.ts'
-import { rawJson } from '../src/index.ts'
+import {
+  type CountFilter,
+  rawJson,
+  type Task,
+  type TaskFilter,
+  type TaskQuery,
+} from '../src/index.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dataTextOf } from '../src/client/sent-op.ts'
 import { setData, when } from '../src/define-steps.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 import { by_kind, created, processWith, waiting } from './support/handler-bed.ts'
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { nextTurn } from '../src/core/clock.ts'
 import type { JsonObject, Task } from '../src/core/model.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 
 const list = Array.from({ length: 400 }, (_, at) => at)

@@ -11,7 +11,7 @@ import { docOfText } from '../src/codec/json.ts'
 import { decodeTask, encodeTask } from '../src/codec/task-bytes.ts'
 import type { TaskRecord } from '../src/codec/task-record.ts'
 import type { Task } from '../src/core/model.ts'
-import { viewTask } from '../src/engine/task-view.ts'
+import { viewTask } from '../src/engine/tasks/task-view.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { engineOn } from './support/model-setup.ts'
 

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isFault } from '../src/core/faults.ts'
 import { limitsWith } from '../src/core/limits.ts'
-import type { Engine } from '../src/engine/api.ts'
+import type { Engine } from '../src/engine/api/engine-api.ts'
 import {
   type AnswerAccount,
   type AnswerReservation,
   newAnswerAccounts,
-} from '../src/engine/unread-answers.ts'
+} from '../src/engine/requests/unread-answers.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'

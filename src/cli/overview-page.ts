@@ -1,12 +1,12 @@
 /** An overview as lines of text: health, processes, failed tasks. Titles are shown as text only. */
-import { cut } from '../diagram/text.ts'
+import { cut } from '../console/diagram/text.ts'
 import {
   doneAMinute,
   type FailedGroup,
   type Health,
   type Overview,
   type ProcessRow,
-} from '../overview/messages.ts'
+} from '../console/overview/messages.ts'
 import { bytesText, clean, spanText, table } from './output.ts'
 
 /** As many lines as a terminal has, or all; the busiest processes first. */

@@ -1,8 +1,9 @@
 /**
  * What a task waits for, in a line for people: in a list in short, on its own page in full.
  */
-import type { TaskWait } from '../engine/task-wait.ts'
-import { type WaitPart, waitParts } from '../overview/wait-words.ts'
+
+import { type WaitPart, waitParts } from '../console/overview/wait-words.ts'
+import type { TaskWait } from '../engine/tasks/task-wait.ts'
 import type { TaskView } from '../server/admin/task-verbs.ts'
 import { timeText } from './output.ts'
 

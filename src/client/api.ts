@@ -8,9 +8,9 @@
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
 import type { SignatureKind, Status, Task } from '../core/model.ts'
-import type { ChangesOptions, TaskChange } from '../engine/changes/change-api.ts'
-import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/search/search-api.ts'
-import type { CreateInput, ModifyInput, TargetInput } from '../engine/task-api.ts'
+import type { ChangesOptions, TaskChange } from '../engine/api/change-api.ts'
+import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/api/search-api.ts'
+import type { CreateInput, ModifyInput, TargetInput } from '../engine/api/task-api.ts'
 
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */

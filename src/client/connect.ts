@@ -1,7 +1,7 @@
 /**
  * `connect`: a client over any transport, with what all share: deadlines, retries, batching.
  */
-import type { TargetInput } from '../engine/task-api.ts'
+import type { TargetInput } from '../engine/api/task-api.ts'
 import type {
   CallOptions,
   Client,

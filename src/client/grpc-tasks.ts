@@ -11,7 +11,7 @@ import {
   type TaskCounts,
   type TaskFilter,
   type TaskQuery,
-} from '../engine/search/search-api.ts'
+} from '../engine/api/search-api.ts'
 import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
 import type { TaskCounts__Output } from '../server/grpc/generated/conveyor/v1/TaskCounts.ts'
 import { loadSchema, type Schema } from '../server/grpc/schema.ts'

@@ -5,7 +5,7 @@
  */
 import { is_over } from '../codec/task-record.ts'
 import type { Chance } from '../core/clock.ts'
-import type { TargetInput } from '../engine/task-api.ts'
+import type { TargetInput } from '../engine/api/task-api.ts'
 import type { ClientTask } from './api.ts'
 import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 import { clientFault } from './faults.ts'

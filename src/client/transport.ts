@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { defineData } from '../codec/task-data.ts'
-import type { ChangesOptions } from '../engine/changes/change-api.ts'
-import type { CountFilter, TaskCounts, TaskQuery } from '../engine/search/search-api.ts'
+import type { ChangesOptions } from '../engine/api/change-api.ts'
+import type { CountFilter, TaskCounts, TaskQuery } from '../engine/api/search-api.ts'
 import type { BatchResult, ClientAction, ClientPage, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { ReceivedChange } from './changes.ts'

@@ -11,11 +11,11 @@ import { Socket } from 'node:net'
 import type { Client } from 'pg'
 import { type Clock, newAlarm, pause, within } from '../core/clock.ts'
 import { fault, isFault } from '../core/faults.ts'
+import { endsConnection, isAway, troubleOf } from './database-errors.ts'
+import type { Host, Target } from './database-url.ts'
 import { type Settings, settingsFault, settingsQuery } from './settings.ts'
-import type { Host, Target } from './target.ts'
-import { endsConnection, isAway, troubleOf } from './trouble.ts'
 
-export { isAway, sqlState } from './trouble.ts'
+export { isAway, sqlState } from './database-errors.ts'
 
 export interface Query {
   readonly text: string

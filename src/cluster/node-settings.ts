@@ -2,8 +2,8 @@
 import { type Clock, steadyClock } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'
 import { type Connection, type ConnectionOptions, newConnection } from './connection.ts'
+import { type Target, targetOf } from './database-url.ts'
 import type { SnapshotOptions } from './snapshots.ts'
-import { type Target, targetOf } from './target.ts'
 
 export interface PostgresLogOptions {
   /** `postgres://USER@HOST:PORT[,HOST:PORT]/DATABASE?sslmode=verify-full`, without a password. */

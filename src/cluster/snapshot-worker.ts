@@ -14,9 +14,9 @@ import { decodeManifest, manifest_key } from '../store/commit-log/manifest.ts'
 import { lowerPriority } from '../store/commit-log/thread-priority.ts'
 import { attachLmdbTree } from '../store/lmdb/tree.ts'
 import { newConnection } from './connection.ts'
+import { targetOf } from './database-url.ts'
 import { begun, chunksOf, snapshot_id_bytes, stateIn } from './snapshot-chunk.ts'
 import { completeSnapshot, type SnapshotSize, writeSnapshot } from './snapshot-rows.ts'
-import { targetOf } from './target.ts'
 import { truncate } from './truncation.ts'
 
 export interface SnapshotJob {

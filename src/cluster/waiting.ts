@@ -4,7 +4,7 @@
  */
 import { type Clock, pause } from '../core/clock.ts'
 import { type Fault, fault } from '../core/faults.ts'
-import { isAway } from './trouble.ts'
+import { isAway } from './database-errors.ts'
 
 export interface Waiting {
   /** Never set, forward or back. */

@@ -6,6 +6,7 @@
  *
  * Time is the system's here, because a disk does not wait for the clock of a test.
  */
+
 import { metaKey } from '../codec/keys.ts'
 import { type Clock, within } from '../core/clock.ts'
 import type { WholeFaultCode } from '../core/faults.ts'
@@ -13,32 +14,8 @@ import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
 import { freeBytesAgain } from '../store/space-watch.ts'
 import type { Store } from '../store/store.ts'
-import type { KeyState } from './secrets.ts'
-
-export interface Readiness {
-  /** Whether all checks are ok. */
-  readonly ok: boolean
-  readonly version: string
-  /** Since the file was opened. */
-  readonly uptime_s: number
-  readonly checks: Readonly<Record<ReadyCheckName, ReadyCheck>> & {
-    /** Of a node of a cluster: its database answers, and it has its lease. */
-    readonly commit_log?: ReadyCheck
-  }
-}
-
-/**
- * `open`: it does not close; `commit`: a commit succeeds, in time; `disk`: above
- * `disk_free_bytes_min`, by a little where it was full; `key`: secrets can be read; `queue`: it has
- * room; `background`: timers and schedules go on.
- */
-export type ReadyCheckName = 'open' | 'commit' | 'disk' | 'key' | 'queue' | 'background'
-
-export interface ReadyCheck {
-  readonly ok: boolean
-  /** Why not, or what will be wrong later; for the operator: it may name files. */
-  readonly reason?: string
-}
+import type { KeyState } from './access/secrets.ts'
+import type { Readiness, ReadyCheck } from './api/statistics-api.ts'
 
 export interface ReadinessOptions {
   readonly store: Store

@@ -17,8 +17,8 @@ import type { StandbyCopy, StandbyReads } from '../store/commit-log/source.ts'
 import { readingStore } from '../store/reading-store.ts'
 import type { Store } from '../store/store.ts'
 import { type EngineParts, startEngine } from './engine.ts'
+import { format_key, isReadAsItIs } from './file/upgrade.ts'
 import { only_reads, type ServedEngine } from './served-engine.ts'
-import { format_key, isReadAsItIs } from './upgrade.ts'
 
 interface StandbyReader {
   /** One object, whichever engine answers for it now. */

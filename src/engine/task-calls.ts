@@ -7,25 +7,25 @@ import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { View } from '../store/store.ts'
-import { readTask, requireRight, taskInView } from './ops.ts'
-import type { Results } from './results.ts'
+import type { ActionResult, TargetInput } from './api/task-api.ts'
+import type { Results } from './requests/results.ts'
+import type { Submission } from './requests/submission.ts'
+import type { TracedOrder } from './requests/traces.ts'
 import { type BulkParts, newBulkJobs } from './search/bulk.ts'
 import { listTasks } from './search/search.ts'
 import { countTasks } from './search/task-counts.ts'
 import type { ServedEngine } from './served-engine.ts'
-import type { Submission } from './submission.ts'
-import type { ActionResult, TargetInput } from './task-api.ts'
-import { loadTask } from './task-store.ts'
-import { viewTask } from './task-view.ts'
-import { waitsOf } from './task-wait.ts'
-import { cancelTask, moveTask, retryTask } from './tasks.ts'
-import type { TracedOrder } from './traces.ts'
+import { readTask, requireRight, taskInView } from './tasks/ops.ts'
+import { cancelTask, moveTask, retryTask } from './tasks/task-actions.ts'
+import { loadTask } from './tasks/task-store.ts'
+import { viewTask } from './tasks/task-view.ts'
+import { waitsOf } from './tasks/task-wait.ts'
 import {
   type EngineContext,
   newReadContext,
   type ReadContext,
   type Transaction,
-} from './transaction.ts'
+} from './transactions/transaction.ts'
 
 export interface TaskCallsParts extends BulkParts {
   readonly engine: EngineContext

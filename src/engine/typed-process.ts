@@ -13,11 +13,11 @@ import {
   type ProcessTypes,
   schemas_of,
 } from '../process/process-types.ts'
-import type { Engine } from './api.ts'
-import { refused } from './ops.ts'
+import type { Engine } from './api/engine-api.ts'
+import type { CreateInput, ModifyInput } from './api/task-api.ts'
+import type { TypedProcess, TypedTask } from './api/typed-process-api.ts'
 import { applySchema, cut, describeIssues, placesOf } from './schema-check.ts'
-import type { CreateInput, ModifyInput } from './task-api.ts'
-import type { TypedProcess, TypedTask } from './typed-process-api.ts'
+import { refused } from './tasks/ops.ts'
 
 /** Throws a TypeError for what is no value of `defineProcess`. */
 export function typedProcess<Types extends ProcessTypes>(

@@ -7,7 +7,7 @@
  */
 import { Registry } from 'prom-client'
 import type { ServerName } from '../core/counters.ts'
-import type { Engine } from '../engine/api.ts'
+import type { Engine } from '../engine/api/engine-api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
 import { type Histogram, newHistogram } from './histogram.ts'
 import { newProcessCounts } from './process-counts.ts'

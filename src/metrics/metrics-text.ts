@@ -3,7 +3,7 @@
  * made at most once a second, however many ask, and those who ask share it.
  */
 import { Registry } from 'prom-client'
-import type { Engine } from '../engine/api.ts'
+import type { Engine } from '../engine/api/engine-api.ts'
 import { engineMetrics } from './engine-metrics.ts'
 import { type Measurable, nodeMetrics } from './node-metrics.ts'
 import { addRuntimeMetrics } from './runtime-metrics.ts'

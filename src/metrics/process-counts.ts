@@ -4,8 +4,8 @@
  * most once a second, and less often where that takes long, however often they are asked for.
  */
 import type { Status } from '../core/model.ts'
-import type { Engine } from '../engine/api.ts'
-import type { CountRow } from '../engine/search/search-api.ts'
+import type { Engine } from '../engine/api/engine-api.ts'
+import type { CountRow } from '../engine/api/search-api.ts'
 
 export interface ProcessCount {
   readonly conv_id: string

@@ -9,8 +9,7 @@
 import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
 import { eventTable } from '../core/event-table.ts'
 import { version } from '../core/version.ts'
-import type { EngineStatistics } from '../engine/engine-statistics.ts'
-import type { Readiness } from '../engine/readiness.ts'
+import type { EngineStatistics, Readiness } from '../engine/api/statistics-api.ts'
 import type { FileNumbers } from '../store/store.ts'
 import type { ProcessCount } from './process-counts.ts'
 

@@ -2,7 +2,7 @@
  * What a side's child is asked to do: which file to open and what to send in a slot. Types only, for
  * they cross between processes.
  */
-import type { ReplayMode } from '../../src/engine/replays/replays.ts'
+import type { ReplayMode } from '../../src/engine/api/engine-api.ts'
 import type { Refs, SqliteName, Verb, WriteVerb } from './cells.ts'
 import type { SideSlot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'

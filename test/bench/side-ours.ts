@@ -2,7 +2,7 @@
  * Our sides: an engine in a child of its own, with the server of the group or none. A copy of a large
  * file stays open for the whole group; a small file is made for each slot and removed after it.
  */
-import type { ReplayMode } from '../../src/engine/replays/replays.ts'
+import type { ReplayMode } from '../../src/engine/api/engine-api.ts'
 import { type Cell, cellName, tasksOf } from './cells.ts'
 import { startChild } from './child.ts'
 import type { EngineCalls } from './engine-child.ts'

@@ -52,7 +52,7 @@ try {
 
 function tellSize(): void {
   const sizes = ['page.js', 'page.css', 'icon.svg'].map((name) => {
-    const bytes = readFileSync(join(top, 'src/console/built', name))
+    const bytes = readFileSync(join(top, 'src/console/page/built', name))
     return [bytes.length, gzipSync(bytes, { level: 9 }).length] as const
   })
   const sum = (at: 0 | 1): number => sizes.reduce((total, size) => total + size[at], 0) / 1_000

@@ -24,7 +24,7 @@ export const no_browser: string | undefined =
       : `no browser: ${program} is not on this machine (Debian's package chromium)`
 
 /** Beside the code, as `npm test` makes it. */
-const built_page = join(import.meta.dirname, '../../src/console/built/page.js')
+const built_page = join(import.meta.dirname, '../../src/console/page/built/page.js')
 
 /** Also on a machine that is busy. */
 const shown_ms_max = 60_000

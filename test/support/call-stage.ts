@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Task } from '../../src/core/model.ts'
-import type { Engine, EngineOptions } from '../../src/engine/api.ts'
+import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { type CallServer, callServer } from './call-server.ts'
 import { memoryBed } from './model-setup.ts'
 

@@ -4,7 +4,7 @@
  * that it is the owner it says so.
  */
 import { createInterface } from 'node:readline'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
 import { postgresLog } from '../../src/postgres.ts'
 import { waiting } from './cluster-nodes.ts'

@@ -3,10 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Engine, EngineOptions } from '../../src/engine/api.ts'
+import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
-import type { PostgresLog, PostgresLogOptions } from '../../src/postgres.ts'
-import { postgresLog } from '../../src/postgres.ts'
+import { type PostgresLog, type PostgresLogOptions, postgresLog } from '../../src/postgres.ts'
 import { codePath, node_flags } from './package-folder.ts'
 
 /** Its tasks wait for a callback. */

@@ -6,7 +6,7 @@
 import { metaKey } from '../../src/codec/keys.ts'
 import { newEvents } from '../../src/core/events.ts'
 import { type LimitName, limitsWith } from '../../src/core/limits.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/jobs/handlers.ts'
 import type { CodeExecutor } from '../../src/executors/code.ts'

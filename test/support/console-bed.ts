@@ -16,6 +16,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Session } from '../../src/console/server/messages.ts'
 import {
   type Console,
   type CreateConsoleOptions,
@@ -25,7 +26,6 @@ import {
 import type { LimitName } from '../../src/core/limits.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { openEngine } from '../../src/open.ts'
-import type { Session } from '../../src/server/console/messages.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 import { process_definition } from './http-server.ts'
 import { top } from './package-folder.ts'
@@ -86,7 +86,7 @@ export interface BedOptions extends CreateConsoleOptions {
 
 /** The page is built where a test file is run by itself. */
 function buildPage(): void {
-  const built = fileURLToPath(new URL('../../src/console/built/page.js', import.meta.url))
+  const built = fileURLToPath(new URL('../../src/console/page/built/page.js', import.meta.url))
   if (existsSync(built)) return
   execFileSync(process.execPath, ['--import', 'tsx', join(top, 'bin/page.ts')], { cwd: top })
 }

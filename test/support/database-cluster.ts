@@ -5,9 +5,9 @@
 
 import { dirname } from 'node:path'
 import { type Connection, newConnection } from '../../src/cluster/connection.ts'
+import { targetOf } from '../../src/cluster/database-url.ts'
 import { type PostgresLogPort, postgresCommitLog } from '../../src/cluster/postgres-log.ts'
 import { initCluster } from '../../src/cluster/schema.ts'
-import { targetOf } from '../../src/cluster/target.ts'
 import { steadyClock } from '../../src/core/clock.ts'
 import type { CommitLog } from '../../src/store/commit-log/commit-log.ts'
 import { fakeChance } from './fake-clock.ts'

@@ -16,7 +16,7 @@ import {
 import { renderFault, renderResults } from '../../src/codec/response-body.ts'
 import type { WholeFaultCode } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
 import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { Logger } from '../../src/core/log.ts'
 import type { Task } from '../../src/core/model.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import type { FakeClock } from './fake-clock.ts'
 import { type Bed, memoryBed } from './model-setup.ts'
 

@@ -2,7 +2,7 @@
  * Callers who ask for more than their rights: each op with each set of rights, tasks by the ids of
  * other processes, users and rights that are gone. Every other row is signed in headers.
  */
-import type { Can } from '../../src/engine/process-api.ts'
+import type { Can } from '../../src/engine/api/process-api.ts'
 import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
 import { conv_id, definition, node, openHttp, type Signing, type TestHttp } from './http-server.ts'
 

@@ -2,7 +2,7 @@
  * Certificates at the gRPC server: those whose connection is refused, and the user that the names of
  * the others act as, also where the server is strict.
  */
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { serveGrpc } from '../../src/grpc.ts'
 import {
   makeCa,

@@ -4,8 +4,12 @@
  * is no call of gRPC. Where grpc-js is lenient (methods, types that begin alike, the flag), that is
  * stated too: such a call has passed the handshake, and is served with the rights of its caller.
  */
-import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
-import { connect } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { status } from '@grpc/grpc-js'
 import { loadSchema } from '../../src/server/grpc/schema.ts'

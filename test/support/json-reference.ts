@@ -3,8 +3,13 @@
  * number tokens: slow, and written to be read. The tests compare what both answer.
  */
 
-import type { JsonBounds } from '../../src/codec/json.ts'
-import { dataBounds, docOfValue, isObject, numberToken } from '../../src/codec/json.ts'
+import {
+  dataBounds,
+  docOfValue,
+  isObject,
+  type JsonBounds,
+  numberToken,
+} from '../../src/codec/json.ts'
 import { checkOpCount } from '../../src/codec/op.ts'
 import type { RequestLimits } from '../../src/codec/request-body.ts'
 import { fault } from '../../src/core/faults.ts'

@@ -4,8 +4,8 @@
  * counter of the task's data, and in the task that it creates in the process of marks.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Engine } from '../../src/engine/api.ts'
-import type { Handler } from '../../src/engine/jobs/handler-api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
+import type { Handler } from '../../src/engine/api/handler-api.ts'
 import { tasksOf } from './tasks-of.ts'
 
 export const work = 'work'

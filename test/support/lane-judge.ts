@@ -5,7 +5,7 @@
  */
 
 import type { Task } from '../../src/core/model.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import {
   type Lane,
   ledger,

@@ -6,7 +6,7 @@
 import type { ServiceError } from '@grpc/grpc-js'
 import { faultOfStatus } from '../../src/client/grpc-messages.ts'
 import { connect } from '../../src/client.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openClient, type TestClient } from './grpc-client.ts'

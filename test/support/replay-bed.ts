@@ -3,7 +3,7 @@
  * task waits in says how often it was modified. With an HTTP server of both forms.
  */
 import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
-import type { EngineOptions } from '../../src/engine/api.ts'
+import type { EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'

@@ -2,7 +2,7 @@
  * An engine of the proof of replays in a process of its own: it is called by its parent, any number
  * of calls at once, serves HTTP and gRPC, and dies between a commit and its answer when told.
  */
-import type { ReplayMode } from '../../src/engine/replays/replays.ts'
+import type { ReplayMode } from '../../src/engine/api/engine-api.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'

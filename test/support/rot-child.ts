@@ -7,7 +7,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Key } from '../../src/codec/keys.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
 import { framesIn } from '../../src/store/commit-log/frame.ts'
 import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'

@@ -5,7 +5,7 @@
  */
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
 import { callback_process, failing_process } from './cli-process.ts'
 

@@ -4,7 +4,7 @@
  * this process, a thousand creates in a list.
  */
 import { stat } from 'node:fs/promises'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
 
 export const scale_conv_id = '1234'

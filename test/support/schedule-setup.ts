@@ -3,8 +3,8 @@
  * and the due times that a schedule has made.
  */
 import assert from 'node:assert/strict'
-import type { Engine } from '../../src/engine/api.ts'
-import type { ScheduleInput } from '../../src/engine/schedules/schedule-api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
+import type { ScheduleInput } from '../../src/engine/api/schedule-api.ts'
 import { type Bed, memoryBed, settled } from './model-setup.ts'
 import { tasksOf as listOf } from './tasks-of.ts'
 

@@ -5,10 +5,10 @@
  * the hash of a text that it has looked up before.
  */
 import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
+import { signInUser } from '../../src/console/server/sign-in.ts'
 import { isFault } from '../../src/core/faults.ts'
+import type { Sign } from '../../src/engine/api/user-api.ts'
 import type { ServedEngine } from '../../src/engine/served-engine.ts'
-import type { Sign } from '../../src/engine/user-api.ts'
-import { signInUser } from '../../src/server/console/sign-in.ts'
 import { authenticate } from '../../src/server/http/authenticate.ts'
 import { type OpsTarget, routeUnder } from '../../src/server/http/path.ts'
 import { tokenAccess } from '../../src/server/operator/access.ts'

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { wholeFaults } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue } from '../../src/core/model.ts'
-import type { Engine } from '../../src/engine/api.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { serveHttp } from '../../src/http.ts'
 
 /** The answer to the `body` of a step, posted to its address or to a guess at it. */

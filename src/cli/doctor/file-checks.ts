@@ -2,8 +2,8 @@
  * The checks of `doctor` on the data file and what is in it: whether it opens, its commit log, its
  * key, and what stands in the way of its tasks.
  */
-import type { EngineDiagnosis } from '../../engine/diagnosis.ts'
-import { format } from '../../engine/upgrade.ts'
+import type { EngineDiagnosis } from '../../engine/file/diagnosis.ts'
+import { format } from '../../engine/file/upgrade.ts'
 import { spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'

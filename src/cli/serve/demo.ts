@@ -13,7 +13,7 @@ import { addClient, initFolder, missingOf, serverFiles } from '../../certs/folde
 import { clientUri } from '../../certs/issue.ts'
 import { parseJson } from '../../codec/json.ts'
 import { type Clock, systemChance } from '../../core/clock.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 
 const user = '13000'
 const conv_id = '1234'

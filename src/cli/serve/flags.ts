@@ -1,7 +1,8 @@
 /** The flags of `serve`, and the limits that they give. */
 import { lease_default_ms } from '../../cluster/node-settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
-import { type ReplayMode, replay_modes } from '../../engine/replays/replays.ts'
+import type { ReplayMode } from '../../engine/api/engine-api.ts'
+import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, type Given, isOn, json_flag, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'

@@ -1,6 +1,6 @@
 /** What `serve` prints once it listens: where, and with `--demo` the lines to paste. */
 import type { NodeStatus } from '../../cluster/roles.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { type Io, print } from '../io.ts'
 import { withFile, withProgram } from '../program.ts'
 import { dbOf, type Given, isOn } from '../verb.ts'

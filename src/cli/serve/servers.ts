@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { missingOf, serverFiles } from '../../certs/folder.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
 import type { OperatorOptions, OperatorServer } from '../../server/operator/server.ts'
 import { isRangeError, unreachableError, usageError } from '../exit-codes.ts'

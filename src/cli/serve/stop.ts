@@ -5,7 +5,7 @@
 import { within } from '../../core/clock.ts'
 import type { Tell } from '../../core/events.ts'
 import type { Fault } from '../../core/faults.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { Io } from '../io.ts'
 import type { RunningServers } from './servers.ts'

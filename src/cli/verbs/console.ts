@@ -1,5 +1,5 @@
 /** `console link`: a one-time link to the operator's page of the process that holds the file. */
-import { console_rights } from '../../engine/user-api.ts'
+import { console_rights } from '../../engine/api/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { exits } from '../exit-codes.ts'
 import { print } from '../io.ts'

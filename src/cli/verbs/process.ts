@@ -3,11 +3,11 @@
  * have their own files.
  */
 
+import { newDrawings } from '../../console/diagram/drawings.ts'
+import { mermaidOf } from '../../console/diagram/mermaid.ts'
+import { svgOf } from '../../console/diagram/svg.ts'
 import type { Status } from '../../core/model.ts'
-import { newDrawings } from '../../diagram/drawings.ts'
-import { mermaidOf } from '../../diagram/mermaid.ts'
-import { svgOf } from '../../diagram/svg.ts'
-import type { Can } from '../../engine/process-api.ts'
+import type { Can } from '../../engine/api/process-api.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'

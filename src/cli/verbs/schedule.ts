@@ -2,11 +2,7 @@
  * `schedule …`: tasks that are created at their due times. Times are shown in the zone of the
  * schedule and in UTC.
  */
-import type {
-  ScheduleDetails,
-  ScheduleInfo,
-  ScheduleRun,
-} from '../../engine/schedules/schedule-api.ts'
+import type { ScheduleDetails, ScheduleInfo, ScheduleRun } from '../../engine/api/schedule-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'

@@ -4,7 +4,7 @@
  */
 import { type Fault, isFault } from '../../core/faults.ts'
 import { limitsWith } from '../../core/limits.ts'
-import type { Engine, EngineOptions } from '../../engine/api.ts'
+import type { Engine, EngineOptions } from '../../engine/api/engine-api.ts'
 import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'

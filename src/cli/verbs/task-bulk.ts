@@ -4,7 +4,7 @@
  * nothing. The holder of the file does a bounded piece in each call, so stopping this program stops
  * the work; the job keeps how far it came, and `task bulk ID` goes on with it.
  */
-import type { BulkAction } from '../../engine/search/bulk-api.ts'
+import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { SentBulk, SentJob } from '../../server/admin/search-verbs.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'

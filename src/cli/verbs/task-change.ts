@@ -2,7 +2,7 @@
  * The verbs that change tasks: one that is named, or all that the flags of a filter find, which
  * task-bulk does. Without a name and without such a flag nothing is changed.
  */
-import type { BulkAction } from '../../engine/search/bulk-api.ts'
+import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { ResultView } from '../../server/admin/task-verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'

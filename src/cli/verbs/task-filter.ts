@@ -6,7 +6,7 @@
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
 import { isFault } from '../../core/faults.ts'
-import { filter_times } from '../../engine/search/search-api.ts'
+import { filter_times } from '../../engine/api/search-api.ts'
 import type { SentFilter } from '../../server/admin/search-verbs.ts'
 import { usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'

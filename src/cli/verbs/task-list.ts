@@ -3,7 +3,7 @@
  * stderr how far the search has come, and where it ends before all is found, the cursor to go on
  * with.
  */
-import type { SortedBy, TaskCounts } from '../../engine/search/search-api.ts'
+import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
 import type { SentPage, SentQuery } from '../../server/admin/search-verbs.ts'
 import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'

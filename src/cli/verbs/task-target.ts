@@ -6,7 +6,7 @@
 import { parseJson } from '../../codec/json.ts'
 import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
-import type { TargetInput } from '../../engine/task-api.ts'
+import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { RawOp, ResultView } from '../../server/admin/task-verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'

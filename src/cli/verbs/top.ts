@@ -3,7 +3,7 @@
  * the process that has the file open; of a file that nobody has open there is nothing to tell.
  */
 import { existsSync } from 'node:fs'
-import { cut } from '../../diagram/text.ts'
+import { cut } from '../../console/diagram/text.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { lockFile } from '../../store/file-lock.ts'
 import { connectOwner, heldFault } from '../admin-connection.ts'

@@ -3,7 +3,7 @@
  * is printed once and never read from the command line.
  */
 
-import { console_rights, type Sign } from '../../engine/user-api.ts'
+import { console_rights, type Sign } from '../../engine/api/user-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'

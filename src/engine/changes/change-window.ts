@@ -8,8 +8,14 @@
 import { changeKey } from '../../codec/keys.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Store, View } from '../../store/store.ts'
-import type { Work } from '../background.ts'
-import { type ChangeEntry, firstEntry, lastEntry, leaveGap, readEntry } from '../change-log.ts'
+import type { Work } from '../transactions/background.ts'
+import {
+  type ChangeEntry,
+  firstEntry,
+  lastEntry,
+  leaveGap,
+  readEntry,
+} from '../transactions/change-log.ts'
 
 export interface ChangeWindow {
   /** The oldest entry that stays; `no_entry` without any. */

@@ -11,8 +11,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { StatusCounts } from '../../codec/records.ts'
 import { statuses } from '../../codec/task-record.ts'
 import type { Status } from '../../core/model.ts'
-import { type FlowEffects, type FlowNotes, newFlowNotes } from './flow-notes.ts'
-import { type FlowWay, newFlowWays } from './flow-ways.ts'
+import { type FlowEffects, type FlowNotes, newFlowNotes } from '../transactions/flow-notes.ts'
+import { type FlowWay, newFlowWays } from './edge-counters.ts'
 
 export interface FlowCounters {
   /** For a transaction that begins; undefined while nobody watches. */

@@ -10,19 +10,24 @@ import {
   processOfKey,
   taskOfKey,
 } from '../../codec/keys.ts'
-import type { StatusCounts } from '../../codec/records.ts'
-import { decodeCounts, decodeRecord, noTasks, type ProcessRecord } from '../../codec/records.ts'
+import {
+  decodeCounts,
+  decodeRecord,
+  noTasks,
+  type ProcessRecord,
+  type StatusCounts,
+} from '../../codec/records.ts'
 import { statuses } from '../../codec/task-record.ts'
 import { type Clock, nextTurn } from '../../core/clock.ts'
 import type { Store, View } from '../../store/store.ts'
-import type { Catalog } from '../catalog.ts'
-import { countsByNode } from '../node-counters.ts'
-import { requireProcess } from '../processes.ts'
-import { loadTask } from '../task-store.ts'
-import type { Transaction } from '../transaction.ts'
-import type { TransactionQueue } from '../transaction-queue.ts'
+import { requireProcess } from '../definitions/processes.ts'
+import { loadTask } from '../tasks/task-store.ts'
+import type { Catalog } from '../transactions/catalog.ts'
+import { countsByNode } from '../transactions/node-counters.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+import type { TransactionQueue } from '../transactions/transaction-queue.ts'
+import type { FlowWay } from './edge-counters.ts'
 import type { FlowCounters, FlowNumbers } from './flow-counters.ts'
-import type { FlowWay } from './flow-ways.ts'
 import { type FailedTask, newestFailed } from './newest-failed.ts'
 
 export interface ProcessHead {

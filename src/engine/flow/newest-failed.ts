@@ -6,7 +6,7 @@ import { failedOf, idHex, timeOfKey } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import type { Store, View } from '../../store/store.ts'
 import { sourceOf } from '../search/search-order.ts'
-import { loadTask } from '../task-store.ts'
+import { loadTask } from '../tasks/task-store.ts'
 
 export interface FailedTask {
   readonly conv_id: string

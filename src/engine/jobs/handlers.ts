@@ -14,8 +14,8 @@ import type { Limits } from '../../core/limits.ts'
 import type { GraphNode } from '../../process/graph.ts'
 import type { JobOutcome } from '../../process/logic.ts'
 import type { View } from '../../store/store.ts'
-import { convIdOf } from '../aliases.ts'
-import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
+import type { GivenHandlers, Handler, HandlerOptions } from '../api/handler-api.ts'
+import { convIdOf } from '../transactions/aliases.ts'
 import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {

@@ -27,15 +27,15 @@ import type { StatusDetails, Task } from '../../core/model.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
 import type { Store } from '../../store/store.ts'
-import { type Admission, full_disk_ms } from '../admission.ts'
-import type { Traces } from '../traces.ts'
+import type { Traces } from '../requests/traces.ts'
+import { type Admission, full_disk_ms } from '../transactions/admission.ts'
 import {
   type EngineContext,
   newReadContext,
   type TaskFailure,
   type Transaction,
-} from '../transaction.ts'
-import type { TransactionQueue } from '../transaction-queue.ts'
+} from '../transactions/transaction.ts'
+import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 import { detailsOf, failure_events, failureFields, jobFields } from './job-events.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'

@@ -6,7 +6,7 @@
 import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOrder, JobOutcome } from '../../process/logic.ts'
-import type { Variables } from '../variables.ts'
+import type { Variables } from '../transactions/variables.ts'
 import type { DueJob } from './job-queue.ts'
 
 const chars_max = 200

@@ -4,14 +4,15 @@
  */
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOutcome } from '../../process/logic.ts'
-import { advance } from '../advance.ts'
-import type { Process } from '../catalog.ts'
-import { evaluationContextOf } from '../evaluation-context.ts'
-import { recordEvent } from '../history.ts'
-import { migrateTask } from '../migrate.ts'
-import { beginOp, saveAndDrain } from '../run-queue.ts'
-import { loadTask, saveTask, type TaskDraft } from '../task-store.ts'
-import type { Transaction } from '../transaction.ts'
+import { advance } from '../tasks/advance.ts'
+import { evaluationContextOf } from '../tasks/evaluation-context.ts'
+import { recordEvent } from '../tasks/history.ts'
+import { migrateTask } from '../tasks/migrate.ts'
+import { saveAndDrain } from '../tasks/run-queue.ts'
+import { loadTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
+import type { Process } from '../transactions/catalog.ts'
+import { beginOp } from '../transactions/move-budget.ts'
+import type { Transaction } from '../transactions/transaction.ts'
 import type { DueJob } from './job-queue.ts'
 
 /** `paused` where the process is paused and nothing was applied. */

@@ -13,7 +13,7 @@
 import { after, type Key, type ReplayKind, replaysIn } from '../../codec/keys.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
-import type { Work } from '../background.ts'
+import type { Work } from '../transactions/background.ts'
 
 export interface ReplayTimes {
   readonly signed: KeptTimes

@@ -29,17 +29,16 @@ import type { Tell } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store, View } from '../../store/store.ts'
-import type { Work } from '../background.ts'
-import { loadTask } from '../task-store.ts'
-import { viewTask } from '../task-view.ts'
-import type { Transaction } from '../transaction.ts'
+import type { ReplayMode } from '../api/engine-api.ts'
+import { loadTask } from '../tasks/task-store.ts'
+import { viewTask } from '../tasks/task-view.ts'
+import type { Work } from '../transactions/background.ts'
+import type { Transaction } from '../transactions/transaction.ts'
 import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
 import { type KeptRecord, readReplayRoom } from './replay-room.ts'
 import { nameOf, type RequestName } from './request-name.ts'
 import { readSharedRecords } from './shared-records.ts'
 
-/** What a repeat is answered: the same, a refusal, or as if it were new. */
-export type ReplayMode = 'answer' | 'reject' | 'off'
 export const replay_modes: readonly ReplayMode[] = ['answer', 'reject', 'off']
 
 /** The results of ops that were applied now, those of a repeat, or why neither is. */

@@ -10,7 +10,7 @@ import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { CreateOp } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
-import type { ScheduleInput } from './schedule-api.ts'
+import type { ScheduleInput } from '../api/schedule-api.ts'
 import { dueTimesOf } from './schedule-times.ts'
 import { taskData } from './schedule-transactions.ts'
 

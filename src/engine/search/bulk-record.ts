@@ -9,9 +9,9 @@ import { bulkKey, bulkOfKey, keysOfType } from '../../codec/keys.ts'
 import { type BulkRecord, decodeRecord, encodeRecord } from '../../codec/records.ts'
 import { fault } from '../../core/faults.ts'
 import type { View } from '../../store/store.ts'
-import type { Transaction } from '../transaction.ts'
-import type { BulkJob } from './bulk-api.ts'
-import type { TaskFilter } from './search-api.ts'
+import type { BulkJob } from '../api/bulk-api.ts'
+import type { TaskFilter } from '../api/search-api.ts'
+import type { Transaction } from '../transactions/transaction.ts'
 
 const jobs_max = 100
 const finished_kept_ms = 86_400_000

@@ -28,8 +28,8 @@ import {
 import { liveOf } from '../../codec/records.ts'
 import { is_live } from '../../codec/task-record.ts'
 import type { Entry, View } from '../../store/store.ts'
-import { countsByNode } from '../node-counters.ts'
-import { processesWith } from '../scans.ts'
+import { countsByNode } from '../transactions/node-counters.ts'
+import { processesWith } from '../transactions/scans.ts'
 import type { Scope } from './search-scope.ts'
 import type { CheckedFilter } from './task-filter.ts'
 

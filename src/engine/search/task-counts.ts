@@ -7,8 +7,8 @@ import { decodeCounts, decodeRecord, type ProcessRecord } from '../../codec/reco
 import { nextTurn } from '../../core/clock.ts'
 import type { Caller, Status } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
+import type { CountFilter, CountRow, TaskCounts } from '../api/search-api.ts'
 import type { SearchParts } from './search.ts'
-import type { CountFilter, CountRow, TaskCounts } from './search-api.ts'
 import { type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, checkFilter } from './task-filter.ts'
 

@@ -11,7 +11,7 @@ import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Doc, JsonObject, JsonValue, Status } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
-import { filter_members, filter_times, type SortedBy, type TaskFilter } from './search-api.ts'
+import { filter_members, filter_times, type SortedBy, type TaskFilter } from '../api/search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 
 /** A time from `since` on and before `until`. */

@@ -11,8 +11,14 @@ import { isObject, setMember } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { key_index_max, value_bounds } from '../definition-limits.ts'
 import { type Report, truncated } from '../report.ts'
-import type { Expansion, TemplateCursor } from '../templates/parser.ts'
-import { expectText, failWith, notTemplate, type Part } from '../templates/parser.ts'
+import {
+  type Expansion,
+  expectText,
+  failWith,
+  notTemplate,
+  type Part,
+  type TemplateCursor,
+} from '../templates/parser.ts'
 import { isArrayIndex, member } from '../templates/path.ts'
 import { compileTemplate, parsedText, type Template, templateOf } from '../templates/template.ts'
 import { textOf } from '../values.ts'

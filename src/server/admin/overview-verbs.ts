@@ -3,10 +3,11 @@
  * begins to count and to measure, so the rates of a first answer have no past; a minute after the
  * last call that ends.
  */
-import type { Engine } from '../../engine/api.ts'
+
+import type { Overview } from '../../console/overview/messages.ts'
+import { newOverviews, type Overviews } from '../../console/overview/overview.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
-import type { Overview } from '../../overview/messages.ts'
-import { newOverviews, type Overviews } from '../../overview/overview.ts'
 
 const kept_ms = 60_000
 

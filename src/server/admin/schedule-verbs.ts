@@ -4,12 +4,12 @@
  */
 import { rawJson } from '../../codec/json.ts'
 import { isFault } from '../../core/faults.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import type {
   PutScheduleResult,
   ScheduleDetails,
   ScheduleInput,
-} from '../../engine/schedules/schedule-api.ts'
+} from '../../engine/api/schedule-api.ts'
 import { maskedPaths, maskTask, type ResultView, viewOfResult } from './task-verbs.ts'
 
 export type ScheduleArgs = Omit<ScheduleInput, 'data'> & { readonly data_text: string }

@@ -4,15 +4,15 @@
  */
 import { rawJson } from '../../codec/json.ts'
 import type { Doc, Task } from '../../core/model.ts'
-import type { Engine } from '../../engine/api.ts'
-import type { BulkInput, BulkJob } from '../../engine/search/bulk-api.ts'
+import type { BulkInput, BulkJob } from '../../engine/api/bulk-api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import type {
   CountFilter,
   TaskCounts,
   TaskFilter,
   TaskPage,
   TaskQuery,
-} from '../../engine/search/search-api.ts'
+} from '../../engine/api/search-api.ts'
 import { readWhere } from '../../engine/search/task-filter.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { ParamPath } from '../../process/param-path.ts'

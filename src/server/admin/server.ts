@@ -15,7 +15,7 @@ import { newCounters } from '../../core/counters.ts'
 import { bugFields, type Tell } from '../../core/events.ts'
 import { codeOf, fault, isFault } from '../../core/faults.ts'
 import { tellRefused } from '../../core/refusals.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { Standby } from '../../store/commit-log/source.ts'
 import {

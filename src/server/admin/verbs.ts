@@ -5,11 +5,11 @@
  */
 
 import { fault } from '../../core/faults.ts'
-import type { BackupResult, Engine } from '../../engine/api.ts'
-import type { ExportFile } from '../../engine/import-api.ts'
-import type { Can, WebhookChange } from '../../engine/process-api.ts'
+import type { BackupResult, Engine } from '../../engine/api/engine-api.ts'
+import type { ExportFile } from '../../engine/api/import-api.ts'
+import type { Can, WebhookChange } from '../../engine/api/process-api.ts'
+import type { ConsoleRight, Sign } from '../../engine/api/user-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
-import type { ConsoleRight, Sign } from '../../engine/user-api.ts'
 import { showOverview } from './overview-verbs.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'

@@ -10,10 +10,10 @@ import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller, OpType } from '../../core/model.ts'
+import type { AnswerAccount, AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import type { AnswerAccount, AnswerReservation } from '../../engine/unread-answers.ts'
 import type { CertificateNames } from '../tls/client-certificates.ts'
-import type { ConnectionIntake, Intake } from './intake.ts'
+import type { ConnectionIntake, Intake } from './receive-bounds.ts'
 
 export interface Authenticator {
   /** Registers an accepted connection with its certificate's names until the socket closes. */

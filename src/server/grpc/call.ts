@@ -20,7 +20,7 @@ import { only_reads, type ServedEngine, type Standing } from '../../engine/serve
 import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
-import type { Intake, IntakeCall } from './intake.ts'
+import type { Intake, IntakeCall } from './receive-bounds.ts'
 import type { Reception } from './reception.ts'
 import type { UnreadAnswers } from './unread.ts'
 

@@ -3,7 +3,7 @@
  * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
 import type { HistoryEntry, OpResult, StatusDetails, Task } from '../../core/model.ts'
-import type { ActionResult } from '../../engine/task-api.ts'
+import type { ActionResult } from '../../engine/api/task-api.ts'
 import {
   number_field,
   numberBytes,

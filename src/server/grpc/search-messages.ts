@@ -11,7 +11,7 @@ import type {
   TaskFilter,
   TaskPage,
   TaskQuery,
-} from '../../engine/search/search-api.ts'
+} from '../../engine/api/search-api.ts'
 import { readWhere } from '../../engine/search/task-filter.ts'
 import {
   number_field,

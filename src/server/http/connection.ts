@@ -10,7 +10,7 @@
  */
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
-import type { AnswerAccount } from '../../engine/unread-answers.ts'
+import type { AnswerAccount } from '../../engine/requests/unread-answers.ts'
 import type { BodyReading } from './body.ts'
 import { type FaultResponse, rawResponse } from './fault-response.ts'
 

@@ -4,8 +4,8 @@
  */
 import { bugTeller } from '../../core/events.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
-import { readPublicUrl } from '../../engine/addresses.ts'
-import type { Engine } from '../../engine/api.ts'
+import { readPublicUrl } from '../../engine/access/addresses.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies } from './body.ts'
 import type { ServerContext } from './exchange.ts'

@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Refusal, tellRefused } from '../../core/refusals.ts'
+import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import type { Standing } from '../../engine/served-engine.ts'
-import type { AnswerReservation } from '../../engine/unread-answers.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
 import type { Exchange, ServerContext } from './exchange.ts'

@@ -8,7 +8,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostAndPort } from '../../core/host.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { Engine } from '../../engine/api.ts'
+import type { Engine } from '../../engine/api/engine-api.ts'
 import { allowOwnCalls, type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
 import { attachEvents } from './server-events.ts'
 

@@ -9,7 +9,7 @@
 import type { ServerResponse } from 'node:http'
 import { nextTurn, systemClock } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
-import type { ChangesOptions, TaskChange } from '../../engine/changes/change-api.ts'
+import type { ChangesOptions, TaskChange } from '../../engine/api/change-api.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { whenOver } from '../http/underway.ts'
 import { type OperatorExchange, openEngineOf } from './exchange.ts'

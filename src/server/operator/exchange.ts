@@ -5,12 +5,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PostgresLog } from '../../cluster/node.ts'
 import { type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
+import type { ConsolePage } from '../../console/server/console.ts'
 import type { Counters } from '../../core/counters.ts'
 import type { Tell } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { MetricsText } from '../../metrics/metrics-text.ts'
-import type { ConsolePage } from '../console/console.ts'
 import { httpFault } from '../http/fault-response.ts'
 import type { Access } from './access.ts'
 

@@ -13,7 +13,7 @@ import {
   positionLagOf,
 } from '../../cluster/roles.ts'
 import { version } from '../../core/version.ts'
-import type { ReadyCheck } from '../../engine/readiness.ts'
+import type { ReadyCheck } from '../../engine/api/statistics-api.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { OperatorExchange } from './exchange.ts'
 import { reply } from './reply.ts'

@@ -4,8 +4,7 @@
  *
  * The arena is aligned memory. `clear` keeps it for the segment's next round.
  */
-import type { ChangeBuffer } from '../change-buffer.ts'
-import { newChangeBuffer } from '../change-buffer.ts'
+import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { keyAt } from '../change-encoding.ts'
 import { hashOf } from '../hash-index.ts'
 import { boundsFor } from './bounds.ts'

@@ -1,5 +1,5 @@
 /** Makes the schema of a cluster in an empty database, as `conveyor cluster init` does. */
-import { operatorConnection } from '../../../src/cluster/operate.ts'
+import { operatorConnection } from '../../../src/cluster/operator-commands.ts'
 import { initCluster } from '../../../src/cluster/schema.ts'
 import { systemChance } from '../../../src/core/clock.ts'
 

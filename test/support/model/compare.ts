@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import type { OpResult, Task } from '../../../src/core/model.ts'
-import type { Engine } from '../../../src/engine/api.ts'
+import type { Engine } from '../../../src/engine/api/engine-api.ts'
 import { tasksOf } from '../tasks-of.ts'
 import type { Answer } from './ops.ts'
 import type { Json } from './plan.ts'

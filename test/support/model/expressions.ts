@@ -2,8 +2,15 @@
  * What templates give, for the model: a value, nothing, or a failure, which is thrown.
  */
 import { createHash } from 'node:crypto'
-import type { Assignment, Data, Expression, Json, Term } from './plan.ts'
-import { termText, textOf } from './plan.ts'
+import {
+  type Assignment,
+  type Data,
+  type Expression,
+  type Json,
+  type Term,
+  termText,
+  textOf,
+} from './plan.ts'
 import { convert, isObject, numberOf, textOfValue } from './values.ts'
 
 /** What a template may read. */

@@ -4,8 +4,15 @@
 import { answerCaller, resume, startTask, waitAt } from './advance.ts'
 import { assigned, conversion, evaluate, isFailed, termValue } from './expressions.ts'
 import { modifyTask } from './modify.ts'
-import type { Assignment, Condition, Data, Expression, Json, Step } from './plan.ts'
-import { textOf } from './plan.ts'
+import {
+  type Assignment,
+  type Condition,
+  type Data,
+  type Expression,
+  type Json,
+  type Step,
+  textOf,
+} from './plan.ts'
 import { readsOf, target } from './reads.ts'
 import { compare, numberOf, textOfValue } from './values.ts'
 import { isLive, type ModelTask, type Refusal, type World } from './world.ts'

@@ -4,7 +4,7 @@
  * happened is computed here, from the due times alone.
  */
 import assert from 'node:assert/strict'
-import type { Engine } from '../../../src/engine/api.ts'
+import type { Engine } from '../../../src/engine/api/engine-api.ts'
 import { memoryBed, settled } from '../model-setup.ts'
 import { newRandom } from './random.ts'
 

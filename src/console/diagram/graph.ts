@@ -1,0 +1,144 @@
+/**
+ * The graph of a definition, or of two versions of it together: boxes without places, and ways
+ * with what they say. Ways of one kind between the same two nodes are one. Read from the text of
+ * the definition alone, whether it compiles or not.
+ */
+import { isNumberToken, isObject, parseStored } from '../../codec/json.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
+import { node_kinds } from '../../process/compile-node.ts'
+import type { Box, Point, Way } from './drawing.ts'
+import { cut } from './text.ts'
+import { conditionsOf, doesOf, failsOf, semaphorText } from './words.ts'
+
+export interface GraphBox extends Pick<Box, 'node_id' | 'title' | 'kind' | 'does'> {
+  /** The middle of the box in the definition, in pixels; undefined without one. */
+  readonly drawn_at: Point | undefined
+}
+
+export interface GraphWay extends Pick<Way, 'kind' | 'label'> {
+  /** Indices into `boxes`. */
+  readonly from: number
+  readonly to: number
+}
+
+export interface Graph {
+  readonly boxes: readonly GraphBox[]
+  readonly ways: readonly GraphWay[]
+}
+
+const title_chars_max = 200
+const label_chars = 300
+
+export function graphOf(definition_text: string): Graph {
+  const scheme = objectIn(objectOf(parseStored(definition_text)), 'scheme')
+  const nodes = listIn(scheme, 'nodes').filter(isObject)
+  const places = new Map(nodes.map(({ id }, at) => [id, at]))
+  const ways: GraphWay[] = []
+  const boxes = nodes.map((node, from): GraphBox => {
+    const kind = kindOf(node.obj_type)
+    const condition = kind === 'end' ? {} : objectIn(node, 'condition')
+    const logics = listIn(condition, 'logics').filter(isObject)
+    const semaphors = listIn(condition, 'semaphors').filter(isObject)
+    for (const [to_id, way, label] of [...logicWays(logics), ...semaphors.map(semaphorWay)]) {
+      const to = typeof to_id === 'string' ? places.get(to_id) : undefined
+      if (to !== undefined) ways.push({ from, to, kind: way, label })
+    }
+    const has_timer = semaphors.some(({ type }) => type === 'time')
+    const does = [
+      ...logics.flatMap((logic) => doesOf(logic) ?? []),
+      ...(has_timer ? ['timer'] : []),
+    ]
+    return {
+      node_id: String(node.id),
+      title: cut(titleOf(node), title_chars_max),
+      kind,
+      does: cut([...new Set(does)].join(', '), title_chars_max),
+      drawn_at: pointOf(node),
+    }
+  })
+  return { boxes, ways: merged(ways) }
+}
+
+/** All boxes and ways of two versions; a node of both is one, as it is in the second. */
+export function unionOf(first: Graph, second: Graph): Graph {
+  const boxes = new Map([...first.boxes, ...second.boxes].map((box) => [box.node_id, box]))
+  const places = new Map([...boxes.keys()].map((id, at) => [id, at]))
+  const ways = [first, second].flatMap((graph) =>
+    graph.ways.map((way) => ({
+      ...way,
+      from: places.get(graph.boxes[way.from]?.node_id ?? '') ?? 0,
+      to: places.get(graph.boxes[way.to]?.node_id ?? '') ?? 0,
+    })),
+  )
+  const different = new Map(ways.map((way) => [JSON.stringify(way), way]))
+  return { boxes: [...boxes.values()], ways: [...different.values()] }
+}
+
+type Found = readonly [to_id: JsonValue | undefined, kind: Way['kind'], label: string]
+
+/** A `go` after conditions is where none of them holds. */
+function logicWays(logics: readonly JsonObject[]): Found[] {
+  const first_condition = logics.findIndex(({ type }) => type === 'go_if_const')
+  return logics.flatMap((logic, at): Found[] => {
+    const { type, to_node_id, err_node_id } = logic
+    const is_else = first_condition >= 0 && at > first_condition
+    const label = type === 'go_if_const' ? conditionsOf(logic) : is_else ? 'else' : ''
+    return [
+      [to_node_id, 'go', label],
+      [err_node_id, 'error', failsOf(logic)],
+    ]
+  })
+}
+
+function semaphorWay(semaphor: JsonObject): Found {
+  const { type, to_node_id, esc_node_id } = semaphor
+  return [type === 'time' ? to_node_id : esc_node_id, 'time', semaphorText(semaphor)]
+}
+
+function merged(ways: readonly GraphWay[]): GraphWay[] {
+  const found = new Map<string, { readonly way: GraphWay; readonly labels: Set<string> }>()
+  for (const way of ways) {
+    const key = `${way.from} ${way.to} ${way.kind}`
+    const one = found.get(key) ?? { way, labels: new Set<string>() }
+    if (way.label !== '') one.labels.add(way.label)
+    found.set(key, one)
+  }
+  return [...found.values()].map(({ way, labels }) => ({
+    ...way,
+    label: cut([...labels].join(' or '), label_chars),
+  }))
+}
+
+function kindOf(obj_type: JsonValue | undefined): Box['kind'] {
+  return node_kinds[Number(obj_type)] ?? 'logic'
+}
+
+function titleOf({ id, title }: JsonObject): string {
+  return typeof title === 'string' && title !== '' ? title : String(id)
+}
+
+/** Beyond any editor's canvas; farther positions are ignored. */
+const far_px = 1_000_000
+
+function pointOf({ x, y }: JsonObject): Point | undefined {
+  const [left, top] = [pxOf(x), pxOf(y)]
+  return left === undefined || top === undefined ? undefined : { x: left, y: top }
+}
+
+function pxOf(value: JsonValue | undefined): number | undefined {
+  const px = isNumberToken(value) ? Number(value.token) : value
+  return typeof px === 'number' && Math.abs(px) < far_px ? px : undefined
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+function objectIn(object: JsonObject, name: string): JsonObject {
+  return objectOf(object[name])
+}
+
+function listIn(object: JsonObject, name: string): readonly JsonValue[] {
+  const list = object[name]
+  return Array.isArray(list) ? list : []
+}

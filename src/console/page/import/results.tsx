@@ -1,0 +1,86 @@
+/** What an import would do, process by process, with what will hurt and what is still missing. */
+import type { ImportResult, PutResult, WaitsFor } from '../../../engine/api/import-api.ts'
+import type { Mistake } from '../../server/messages.ts'
+import { StatusBadge } from '../parts/status-badge.tsx'
+
+const words: Readonly<Record<PutResult['state'], string>> = {
+  created: 'is new',
+  updated: 'gets a new version',
+  unchanged: 'stays as it is',
+}
+
+const missing: readonly (readonly [keyof WaitsFor, string])[] = [
+  ['handlers', 'handlers that programs register'],
+  ['variables', 'variables without a value'],
+  ['aliases', 'aliases that are not there'],
+  ['processes', 'processes that are not there'],
+]
+
+function Warning({ text }: { readonly text: string }) {
+  return (
+    <li>
+      <StatusBadge status="soon" word="warning" /> <bdi>{text}</bdi>
+    </li>
+  )
+}
+
+/** Of a file that is refused. */
+export function WarningList({ warnings }: { readonly warnings: readonly Mistake[] }) {
+  return (
+    <ul>
+      {warnings.map(({ conv_id, text }, at) => (
+        <Warning key={at} text={conv_id === undefined ? text : `process ${conv_id}: ${text}`} />
+      ))}
+    </ul>
+  )
+}
+
+export function ImportResults({ result }: { readonly result: ImportResult }) {
+  const { processes, aliases, variables, skipped } = result
+  return (
+    <div class="import-results">
+      <ul>
+        {processes.map(({ conv_id, version, state, warnings, waits_for }) => (
+          <li key={conv_id}>
+            Process <code>{conv_id}</code> {words[state]}, version {version}.
+            <ul>
+              {warnings.map((warning) => (
+                <Warning key={warning} text={warning} />
+              ))}
+              {missing.map(
+                ([kind, what]) =>
+                  waits_for[kind].length > 0 && (
+                    <li key={kind}>
+                      It waits for {what}: <bdi>{waits_for[kind].join(', ')}</bdi>
+                    </li>
+                  ),
+              )}
+            </ul>
+          </li>
+        ))}
+        {aliases.map(({ name, conv_id, state }) => (
+          <li key={name}>
+            Alias <code>@{name}</code> of <code>{conv_id}</code>{' '}
+            {state === 'unchanged' ? 'stays as it is' : 'is set'}.
+          </li>
+        ))}
+        {variables.map(({ name, state }) => (
+          <li key={name}>
+            Variable <code>@{name}</code>{' '}
+            {state === 'not_stored'
+              ? 'is a secret, which no file gives'
+              : state === 'unchanged'
+                ? 'stays as it is'
+                : 'is set'}
+            .
+          </li>
+        ))}
+        {skipped.map((name) => (
+          <li key={name}>
+            <bdi>{name}</bdi> is skipped: it holds nothing of an export.
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

@@ -1,0 +1,186 @@
+/**
+ * The head of a process: what it is called, how it is, how many tasks it has, and what can be done
+ * with all of it. What the session has no right for is not there.
+ */
+import { useComputed, useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
+import type { ProcessPage } from '../../server/messages.ts'
+import { totalsOf } from '../graph/counts.ts'
+import { Import } from '../import/import.tsx'
+import { Button } from '../parts/button.tsx'
+import { Count } from '../parts/count.tsx'
+import { Confirm } from '../parts/dialog.tsx'
+import { Link } from '../parts/link.tsx'
+import { StatusBadge } from '../parts/status-badge.tsx'
+import { status_words, statuses } from '../parts/texts.ts'
+import { say } from '../parts/toasts.tsx'
+import { ViewTitle } from '../parts/view-title.tsx'
+import { base } from '../place.ts'
+import { call, may } from '../session.ts'
+import type { ProcessState } from './state.ts'
+import { Versions } from './versions.tsx'
+
+interface HeadProps {
+  readonly state: ProcessState
+  readonly page: ProcessPage
+}
+
+export function ProcessHead({ state, page }: HeadProps) {
+  const { row, aliases } = page
+  const status = state.status.value ?? row.status
+  return (
+    <header class="process-head">
+      <div class="process-name">
+        <ViewTitle window={row.title || row.conv_id}>
+          <bdi>{row.title || row.conv_id}</bdi>
+        </ViewTitle>
+        <StatusBadge status={status} />
+        <code>{row.conv_id}</code>
+        {aliases.map((name) => (
+          <code key={name} title="An alias: definitions may name the process by it">
+            @{name}
+          </code>
+        ))}
+      </div>
+      <Totals state={state} />
+      <Bar state={state} page={page} />
+    </header>
+  )
+}
+
+function Totals({ state: { conv_id, counts } }: { readonly state: ProcessState }) {
+  const totals = useComputed(() => totalsOf(counts.last.value))
+  return (
+    <ul class="totals" aria-label="Tasks by status">
+      {statuses.map((status) => (
+        <li key={status}>
+          <Link to={{ name: 'tasks' }} given={{ conv_id, status }}>
+            <Count of={totals.value[status] ?? 0} is_bad={status === 'failed'} />{' '}
+            {status_words[status]}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Bar({ state, page }: HeadProps) {
+  const { conv_id } = state
+  const { row, version, versions, drawing } = page
+  const { laid_out } = state.shown.value
+  const compares = useSignal(false)
+  const id = useId()
+  const can_turn = drawing.places === 'drawn' || laid_out === true
+  return (
+    <div class="process-bar">
+      <label for={id}>Version</label>
+      <select
+        id={id}
+        value={version}
+        onChange={({ currentTarget: { value } }) => {
+          const wanted = Number(value) === row.version ? {} : { version: Number(value) }
+          void state.show({ ...wanted, ...(laid_out ? { laid_out } : {}) })
+        }}
+      >
+        {versions.map((one) => (
+          <option key={one} value={one}>
+            {one === row.version ? `${one}, in use` : one}
+          </option>
+        ))}
+      </select>
+      {versions.length > 1 && (
+        <Button
+          act={() => {
+            compares.value = true
+          }}
+        >
+          Compare…
+        </Button>
+      )}
+      {can_turn && (
+        <Button
+          is_pressed={laid_out === true}
+          title="Places of its own for the nodes, or those that its author gave them"
+          act={() => {
+            const { laid_out: _before, ...shown } = state.shown.value
+            return state.show(laid_out ? shown : { ...shown, laid_out: true })
+          }}
+        >
+          Laid out
+        </Button>
+      )}
+      <Export page={page} />
+      {may('administer') && <Import state={state} />}
+      {may('administer') && <PauseButton state={state} title={row.title || conv_id} />}
+      {compares.value && (
+        <Versions
+          page={page}
+          onClose={() => {
+            compares.value = false
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+/** The version in use is a file of the server; an older one is made into a file here. */
+function Export({ page: { definition_text, row, version } }: Pick<HeadProps, 'page'>) {
+  if (version === row.version) {
+    const query = new URLSearchParams({ conv_id: row.conv_id })
+    return (
+      <a class="button" href={`${base}/export?${query}`} download>
+        Export
+      </a>
+    )
+  }
+  const act = () => {
+    const link = document.createElement('a')
+    link.href = URL.createObjectURL(new Blob([definition_text], { type: 'application/json' }))
+    link.download = `process-${row.conv_id.replaceAll(/[^\w.-]/g, '_')}-${version}.json`
+    link.click()
+    URL.revokeObjectURL(link.href)
+  }
+  return <Button act={act}>Export</Button>
+}
+
+function PauseButton({ state, title }: { readonly state: ProcessState; readonly title: string }) {
+  const { conv_id } = state
+  const asks = useSignal(false)
+  const is_paused = state.status.value === 'paused'
+  if (state.status.value === 'draft') return null
+  const act = async () => {
+    await call(is_paused ? 'resume' : 'pause', { conv_id })
+    say(is_paused ? 'The process goes on.' : 'The process is paused.')
+    await state.show(state.shown.value)
+  }
+  return (
+    <>
+      <Button
+        act={() => {
+          asks.value = true
+        }}
+      >
+        {is_paused ? 'Resume…' : 'Pause…'}
+      </Button>
+      {asks.value && (
+        <Confirm
+          title={is_paused ? 'Resume the process?' : 'Pause the process?'}
+          verb={is_paused ? 'Resume' : 'Pause'}
+          is_danger={!is_paused}
+          act={act}
+          onClose={() => {
+            asks.value = false
+          }}
+        >
+          <p>
+            <bdi>{title}</bdi>{' '}
+            {is_paused
+              ? 'takes tasks and callbacks again; timers that came due meanwhile fire at once.'
+              : 'takes no new tasks and no callbacks until it is resumed; its timers wait.'}
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,121 @@
+/**
+ * One thing done to many tasks: counted first, then done in calls of about a second each, between
+ * which it may be stopped. What was stopped goes on where it was, also from another page, because
+ * the engine keeps the job.
+ */
+import { type Signal, signal } from '@preact/signals'
+import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
+import type { Bulk } from '../../server/messages.ts'
+import type { Call } from './list.ts'
+
+export interface BulkState {
+  readonly step: 'counting' | 'counted' | 'running' | 'stopped' | 'done'
+  /** Tasks counted so far; undefined where a job goes on that was counted before. */
+  readonly counted?: number
+  readonly job?: BulkJob
+  readonly fault?: unknown
+}
+
+export interface BulkWork {
+  readonly state: Signal<BulkState>
+  count(bulk: Bulk): Promise<void>
+  /** Ends the counting: what is counted so far is the least that it will be. */
+  run(bulk: Bulk): Promise<void>
+  resume(id: string): Promise<void>
+  /** After the call under way. */
+  stop(): void
+}
+
+/** With a job that was begun before, which goes on. */
+export function newBulkWork(call: Call, job?: BulkJob): BulkWork {
+  const state = signal<BulkState>(
+    job === undefined ? { step: 'counting', counted: 0 } : { step: 'stopped', job },
+  )
+  let has_stopped = false
+
+  async function count(bulk: Bulk): Promise<void> {
+    has_stopped = false
+    state.value = { step: 'counting', counted: 0 }
+    try {
+      let cursor: string | undefined
+      do {
+        const from = cursor === undefined ? {} : { cursor }
+        const found: BulkJob = await call('bulk_count', { ...bulk, ...from })
+        const counted = (state.value.counted ?? 0) + found.matched
+        cursor = found.cursor
+        const is_done = found.is_done || cursor === undefined || has_stopped
+        state.value = { step: is_done ? 'counted' : 'counting', counted }
+        if (is_done) return
+      } while (!has_stopped)
+    } catch (fault) {
+      state.value = { ...state.value, step: 'counted', fault }
+    }
+  }
+
+  /** Works until it is done, stopped or refused; a job that has begun is kept in any case. */
+  async function work(next: () => Promise<BulkJob>): Promise<void> {
+    has_stopped = false
+    const { fault: _none, ...before } = state.value
+    state.value = { ...before, step: 'running' }
+    try {
+      let job = await next()
+      state.value = { ...state.value, job }
+      while (!job.is_done && !has_stopped && job.id !== undefined) {
+        job = await call('bulk_resume', { id: job.id })
+        state.value = { ...state.value, job }
+      }
+      state.value = { ...state.value, step: job.is_done ? 'done' : 'stopped' }
+    } catch (fault) {
+      const { job } = state.value
+      state.value = { ...state.value, step: job === undefined ? 'counted' : 'stopped', fault }
+    }
+  }
+
+  return {
+    state,
+    count,
+    run: (bulk) => work(() => call('bulk', bulk)),
+    resume: (id) => work(() => call('bulk_resume', { id })),
+    stop() {
+      has_stopped = true
+    },
+  }
+}
+
+export const verbs: Readonly<Record<BulkAction, string>> = {
+  retry: 'Retry',
+  cancel: 'Cancel',
+  move: 'Move',
+  modify: 'Send data to',
+}
+
+/** What became of those on which it was done. */
+export const outcomes: Readonly<Record<BulkAction, string>> = {
+  retry: 'retried',
+  cancel: 'canceled',
+  move: 'moved',
+  modify: 'changed',
+}
+
+/** What will happen to each of them. */
+export const effects: Readonly<Record<BulkAction, string>> = {
+  retry: 'Each failed one runs again from its node.',
+  cancel: 'Each ends as canceled in its node and cannot go on any more. Its ref is free again.',
+  move: 'Each goes on in the node that you chose. What it waits for is given up.',
+  modify: 'The data is merged into each. One that waits for a callback goes on.',
+}
+
+/** Why the engine refuses a task in such work; other codes stand for themselves. */
+const refusals: Readonly<Record<string, string>> = {
+  conveyor_is_not_active: 'the process is paused',
+  not_found_task: 'ended or gone meanwhile',
+  no_api_callback_in_node_with_task: 'does not wait for a callback',
+  task_size_overflow_limit: 'the data would be too large',
+  wrong_validate_params: 'a parameter of the process is not satisfied',
+  task_damaged: 'the stored record is damaged',
+  internal_error: 'an internal error, see the log',
+}
+
+export function refusalText(code: string): string {
+  return refusals[code] ?? code
+}

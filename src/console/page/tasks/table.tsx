@@ -1,0 +1,158 @@
+/** The table of the tasks that a search finds; rows are chosen where the reader may change them. */
+import { type Signal, useComputed } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import type { TaskRow } from '../../server/messages.ts'
+import { processes } from '../known-processes.ts'
+import { Button } from '../parts/button.tsx'
+import { ProcessLink, TaskLink } from '../parts/link.tsx'
+import { StatusBadge } from '../parts/status-badge.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { keep } from '../place.ts'
+import { Words } from '../task/sentence.tsx'
+import { inShort } from '../task/words.ts'
+import { type Chosen, part_tasks, type TaskList } from './list.ts'
+import type { Search } from './search.ts'
+
+interface TaskTableProps {
+  readonly list: TaskList
+  /** Absent where nothing may be done to them. */
+  readonly chosen: Signal<Chosen> | undefined
+  readonly search: Search
+}
+
+export function TaskTable({ list, chosen, search }: TaskTableProps) {
+  const columns = useMemo(
+    () => (chosen === undefined ? shown : [choice(list, chosen), ...shown]),
+    [list, chosen],
+  )
+  const { goes_on, is_running, is_stopped } = list.progress.value
+  const { value: rows } = list.rows
+  const asks = goes_on && !is_running && !is_stopped && rows.length < part_tasks
+  return (
+    <Table
+      class="tasks"
+      label="Tasks"
+      columns={columns}
+      rows={rows}
+      keyOf={({ obj_id }) => obj_id}
+      more={asks ? list.more : undefined}
+      empty={is_running ? 'Searching …' : goes_on ? 'None so far.' : <None search={search} />}
+    />
+  )
+}
+
+function None({ search }: { readonly search: Search }) {
+  return (
+    <>
+      <p>There is no such task.</p>
+      {search.status !== 'any' && (
+        <Button kind="quiet" act={() => keep({ ...search, status: 'any' })}>
+          Search among ended ones too
+        </Button>
+      )}
+    </>
+  )
+}
+
+const shown: readonly Column<TaskRow>[] = [
+  {
+    key: 'ref',
+    title: 'Ref',
+    is_head: true,
+    class: 'task-ref',
+    cell: ({ obj_id, ref }) => <TaskLink obj_id={obj_id} ref_text={ref ?? 'no ref'} />,
+  },
+  { key: 'id', title: 'Id', class: 'task-id', cell: ({ obj_id }) => <code>{obj_id}</code> },
+  {
+    key: 'process',
+    title: 'Process',
+    class: 'task-process',
+    cell: ({ conv_id }) => <Process conv_id={conv_id} />,
+  },
+  {
+    key: 'node',
+    title: 'Node',
+    class: 'task-node',
+    cell: ({ node_title, node_id }) => <bdi>{node_title || node_id}</bdi>,
+  },
+  { key: 'status', title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'why',
+    title: 'Waits for, failed with',
+    class: 'task-why',
+    cell: (row) => <Words of={inShort(row)} />,
+  },
+  {
+    key: 'created',
+    title: 'Created',
+    class: 'number',
+    cell: ({ create_time_ms }) => <Time ms={create_time_ms} />,
+  },
+  {
+    key: 'changed',
+    title: 'Changed',
+    class: 'number',
+    cell: ({ change_time_ms }) => <Time ms={change_time_ms} />,
+  },
+]
+
+function Process({ conv_id }: { readonly conv_id: string }) {
+  const title = useComputed(() => processes.value.get(conv_id)?.title ?? '')
+  return <ProcessLink conv_id={conv_id} title={title.value} />
+}
+
+function choice(list: TaskList, chosen: Signal<Chosen>): Column<TaskRow> {
+  return {
+    key: 'choice',
+    title: <ChooseShown list={list} chosen={chosen} />,
+    class: 'choice',
+    cell: (row) => <Choose row={row} chosen={chosen} />,
+  }
+}
+
+interface ChooseShownProps {
+  readonly list: TaskList
+  readonly chosen: Signal<Chosen>
+}
+
+function ChooseShown({ list, chosen }: ChooseShownProps) {
+  const { value } = chosen
+  const rows = list.rows.value
+  const is_all =
+    value === 'all' || (rows.length > 0 && rows.every(({ obj_id }) => value.has(obj_id)))
+  return (
+    <input
+      type="checkbox"
+      aria-label="Choose all that are shown"
+      checked={is_all}
+      indeterminate={!is_all && value.size > 0}
+      onChange={() => {
+        chosen.value = new Set(is_all ? [] : rows.map(({ obj_id }) => obj_id))
+      }}
+    />
+  )
+}
+
+interface ChooseProps {
+  readonly row: TaskRow
+  readonly chosen: Signal<Chosen>
+}
+
+function Choose({ row: { obj_id, ref }, chosen }: ChooseProps) {
+  const is_chosen = useComputed(() => chosen.value === 'all' || chosen.value.has(obj_id))
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Choose ${ref ?? obj_id}`}
+      checked={is_chosen.value}
+      onChange={() => {
+        // Of all, one that is left out leaves those that are chosen one by one: none.
+        const before = chosen.value === 'all' ? [] : chosen.value
+        const after = new Set(before)
+        if (!after.delete(obj_id)) after.add(obj_id)
+        chosen.value = after
+      }}
+    />
+  )
+}

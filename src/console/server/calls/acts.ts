@@ -1,0 +1,104 @@
+/**
+ * The calls that change one task, or whether a process goes on. What the engine refuses of a task
+ * is an outcome, with its code.
+ */
+import {
+  applyTasks,
+  cancelTask,
+  moveTask,
+  type ResultView,
+  retryTask,
+} from '../../../server/admin/task-verbs.ts'
+import type { ActionOutcome, NamedTask } from '../messages.ts'
+import type { Acted, CallRow } from './call.ts'
+import {
+  badRequest,
+  flagOf,
+  type Input,
+  idOf,
+  inputOf,
+  namedIn,
+  objIdOf,
+  optional,
+} from './input.ts'
+import { maskWritten } from './masked.ts'
+
+export const modify: CallRow<'modify'> = {
+  right: 'operate',
+  acts: actedOn,
+  async run({ engine }, given) {
+    const input = inputOf(given, ['conv_id', 'obj_id', 'data_text', 'node_id', 'is_sync'])
+    const target = targetOf(input)
+    const { data_text } = input
+    if (typeof data_text !== 'string') throw badRequest('data_text is no text')
+    const is_sync = flagOf('is_sync', input.is_sync)
+    const where = optional('node_id', input.node_id, idOf)
+    const masked = await maskWritten(engine, target.conv_id, data_text)
+    if (masked !== undefined) return { proc: 'error', description: masked }
+    const op = { type: 'modify', ...target, data_text, is_sync, ...where } as const
+    const [result] = await applyTasks(engine, { ops: [op] })
+    return outcomeOf(result as ResultView)
+  },
+}
+
+export const retry: CallRow<'retry'> = {
+  right: 'operate',
+  acts: actedOn,
+  async run({ engine }, given) {
+    const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
+    const args = { target: targetOf(input), ...optional('node_id', input.node_id, idOf) }
+    return outcomeOf(await retryTask(engine, args))
+  },
+}
+
+export const move: CallRow<'move'> = {
+  right: 'operate',
+  acts: actedOn,
+  async run({ engine }, given) {
+    const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
+    const args = { target: targetOf(input), node_id: idOf('node_id', input.node_id) }
+    return outcomeOf(await moveTask(engine, args))
+  },
+}
+
+export const cancel: CallRow<'cancel'> = {
+  right: 'operate',
+  acts: actedOn,
+  async run({ engine }, given) {
+    const target = targetOf(inputOf(given, ['conv_id', 'obj_id']))
+    return outcomeOf(await cancelTask(engine, { target }))
+  },
+}
+
+function statusCall<Name extends 'pause' | 'resume'>(name: Name): CallRow<Name> {
+  return {
+    right: 'administer',
+    acts: (input) => namedIn(input),
+    async run({ engine }, given) {
+      await engine.processes[name](idOf('conv_id', inputOf(given, ['conv_id']).conv_id))
+      return {}
+    },
+  }
+}
+
+export const pause = statusCall('pause')
+export const resume = statusCall('resume')
+
+/** What is named, where it is an id, and what the engine made of it. */
+function actedOn(input: unknown, output?: ActionOutcome): Acted {
+  const { proc: code } = output ?? {}
+  return { ...namedIn(input), ...(code && { code, tasks: code === 'ok' ? 1 : 0 }) }
+}
+
+function targetOf({ conv_id, obj_id }: Input<'conv_id' | 'obj_id'>): NamedTask {
+  return { conv_id: idOf('conv_id', conv_id), obj_id: objIdOf('obj_id', obj_id) }
+}
+
+function outcomeOf({ proc, description, was, now }: ResultView): ActionOutcome {
+  return {
+    proc,
+    ...(description === undefined ? {} : { description }),
+    ...(was === undefined ? {} : { was }),
+    ...(now === undefined ? {} : { now }),
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Addresses that are used without a signature, because nobody can guess them: the webhook of a
+ * process, and the callback address of a node (wire 1.11).
+ *
+ * The hash in an address is an HMAC, under a secret of the file, of what the address opens. So the
+ * file holds no hash, addresses stay the same over restarts and imports, and a copy of the file
+ * gives none away. A new nonce in the process record gives a webhook a new address and closes the
+ * old one.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { address_secret, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'
+import { isName } from '../../codec/op.ts'
+import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../../codec/records.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { CallbackRules } from '../../process/logic.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Catalog, Process } from '../transactions/catalog.ts'
+import type { Secrets } from './secrets.ts'
+import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
+
+export interface Addresses {
+  /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
+  prepare(): Promise<void>
+  /** As the engine was given it. */
+  readonly public_url: string | undefined
+  /** From now on addresses begin with the URL of this server. */
+  serveAt(url: string): void
+  /** The path of the webhook's address, after the url. Needs the secret. */
+  webhookPath(conv_id: string, webhook: WebhookRecord): string
+  callbackPath(conv_id: string, node_id: string): string
+  /** With the URL, where it is known. */
+  printed(path: string): string
+  /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
+  callbackUrl(process: Process, node_id: string): string | undefined
+  /** After a process was stored or removed, or its webhook changed. */
+  onProcessChanged(conv_id: string): void
+  /** The open webhook with this hash. Rejects with `store_failed` as `users.secrets` throws it. */
+  findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
+  /** The rules of the node with this hash, also where it takes no callbacks any more. */
+  findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
+}
+
+export interface AddressesOptions {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly secrets: Secrets
+  /** What addresses begin with until `serveAt` names a server. */
+  readonly public_url: string | undefined
+}
+
+const default_rules: CallbackRules = { is_sync: true, id_path: [] }
+// Where something is missing, a stand-in of its length makes every guess cost the same.
+const no_secret = '0'.repeat(43)
+const no_nonce = '0'.repeat(32)
+
+/** Throws a RangeError for a `public_url` that is none. */
+export function newAddresses(options: AddressesOptions): Addresses {
+  const { store, catalog, limits, secrets } = options
+  const public_url = readPublicUrl(options.public_url)
+  let url = public_url
+
+  const hasSecret = (): boolean => secrets.known(address_secret).length > 0
+
+  /** Whether this is the hash of `parts`. Constant time; false where there is no secret. */
+  function isHashOf(hash: string, parts: readonly string[]): boolean {
+    const [secret] = secrets.read(address_secret)
+    const is_same = timingSafeEqual(
+      Buffer.from(hashOf(secret ?? no_secret, parts)),
+      Buffer.from(hash),
+    )
+    return is_same && secret !== undefined
+  }
+
+  function pathOf(kind: string, names: readonly string[], parts: readonly string[]): string {
+    const [secret] = secrets.known(address_secret)
+    if (secret === undefined) throw new Error('there is no secret for addresses')
+    const segments = [...names.map(encodeURIComponent), hashOf(secret, parts)]
+    return `/api/1/json/${kind}/${segments.join('/')}`
+  }
+
+  /**
+   * Of all open webhooks, from the first request on: a wrong hash reads no record, so its time says
+   * nothing of one.
+   */
+  const nonces = new Map<string, readonly Secret[]>()
+  let to_compare: SecretLists | undefined
+  const changed = new Set<string>()
+
+  async function noncesToCompare(): Promise<SecretLists> {
+    if (to_compare !== undefined && changed.size === 0) return to_compare
+    return store.view((view) => {
+      const all = { ...keysOfType('process'), limit: Infinity }
+      const names =
+        to_compare === undefined ? view.scan(all).map(({ key }) => processOfKey(key)) : changed
+      for (const conv_id of names) {
+        const plain = webhookOf(view, conv_id)?.nonce
+        if (plain === undefined) nonces.delete(nameIn(conv_id))
+        else nonces.set(nameIn(conv_id), [{ n: 0, plain, until_ms: undefined }])
+      }
+      changed.clear()
+      to_compare = secretsToCompare(nonces, 0, no_nonce).of
+      return to_compare
+    })
+  }
+
+  const addresses: Addresses = {
+    prepare: () =>
+      secrets.inTurn(async () => {
+        if (!hasSecret()) await secrets.add(() => address_secret)
+      }),
+    public_url,
+    serveAt(given) {
+      url = given
+    },
+    webhookPath: (conv_id, webhook) =>
+      pathOf('public', [conv_id], webhookParts(conv_id, webhook.nonce)),
+    callbackPath: (conv_id, node_id) =>
+      pathOf('callback', [conv_id, node_id], callbackParts(conv_id, node_id)),
+    printed: (path) => (url ?? '') + path,
+    callbackUrl({ conv_id, graph }, node_id) {
+      const is_served = url !== undefined && hasSecret()
+      if (!is_served || !graph.nodes.get(node_id)?.logics.some((one) => one.callback))
+        return undefined
+      return url + addresses.callbackPath(conv_id, node_id)
+    },
+    async findWebhook(conv_id, hash) {
+      if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
+      const [nonce] = secretsIn(await noncesToCompare(), nameIn(conv_id))
+      if (!isHashOf(hash, webhookParts(conv_id, nonce as string))) return undefined
+      const webhook = await store.view((view) => webhookOf(view, conv_id))
+      return webhook?.nonce === nonce ? webhook : undefined
+    },
+    onProcessChanged: (conv_id) => void changed.add(conv_id),
+    async findCallback(conv_id, node_id, hash) {
+      if (!isHashOf(hash, callbackParts(conv_id, node_id))) return undefined
+      return store.view((view) => {
+        const process = catalog.find(view, conv_id)
+        if (process === undefined) return undefined
+        const logics = process.graph.nodes.get(node_id)?.logics ?? []
+        return logics.find((one) => one.callback)?.callback ?? default_rules
+      })
+    },
+  }
+  return addresses
+}
+
+function webhookOf(view: View, conv_id: string): WebhookRecord | undefined {
+  const record = view.get(processKey(conv_id))
+  return record && decodeRecord<ProcessRecord>(record).webhook
+}
+
+/** A process may have the id of what stands for an unknown one. */
+const nameIn = (conv_id: string): string => `p${conv_id}`
+
+// The last part may hold any character; the others hold no control character.
+const webhookParts = (conv_id: string, nonce: string) => ['webhook', conv_id, nonce]
+const callbackParts = (conv_id: string, node_id: string) => ['callback', conv_id, node_id]
+
+/** 40 lowercase hex digits. */
+function hashOf(secret: string, parts: readonly string[]): string {
+  return createHmac('sha256', secret).update(parts.join('\0')).digest('hex').slice(0, 40)
+}
+
+/** Without a trailing slash. Throws a RangeError unless it is an http URL without a query. */
+export function readPublicUrl(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  const is_plain = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
+  if (is_plain && !/[?#]/.test(given)) return url.href.replace(/\/+$/, '')
+  throw new RangeError(`public_url: ${JSON.stringify(given)} is no URL such as https://x.example`)
+}

@@ -1,0 +1,282 @@
+/**
+ * The key that encrypts the secrets of users: from the key file, or as given. It is in one of three
+ * states:
+ *
+ * - not made yet: the store has no secret; `prepare` makes the key;
+ * - usable: it decrypts the check value of the store. The key in memory stays usable whatever
+ *   becomes of its file; `warning` says what the next start would find;
+ * - missing or wrong: `problem` says so. Tasks and timers go on, signed requests get
+ *   `store_failed`, and a key file that is put back is taken at the next `look`.
+ *
+ * Both sentences name the file, so they are for the operator. Each change is told as an event once.
+ */
+import {
+  decrypt,
+  encrypt,
+  encryption_key_bytes,
+  keyId,
+  nonce_bytes,
+  parseKey,
+} from '../../codec/encryption.ts'
+import type { Chance } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Rekeyed } from '../api/user-api.ts'
+import {
+  type KeyFile,
+  type KeyTrouble,
+  makeKeyFile,
+  oldKeyPath,
+  readKeyFile,
+  removeKeyFile,
+  replaceKeyFile,
+} from './encryption-key-file.ts'
+
+export interface EncryptionKey {
+  /** Why no secret can be decrypted; undefined while they can. */
+  problem(): string | undefined
+  /** What is wrong with the key file although secrets can be decrypted. */
+  warning(): string | undefined
+  /** The id of the usable key. */
+  id(): string | undefined
+  /** Looks at the key file again. */
+  look(): void
+  /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
+  prepare(): Promise<void>
+  /** `about` is bound to the ciphertext: only the same `about` decrypts it. */
+  encrypt(about: string, plain: string): string
+  decrypt(about: string, sealed: string): string | undefined
+  /** A check value for the store, by which a later key is recognised as right or wrong. */
+  check(): string
+  /**
+   * A new key to encrypt everything with; `commit` puts it in place of the old one. Where that is
+   * lost for good `is_lost` takes its place without it.
+   */
+  rekey(given: string | undefined, is_lost: boolean): Promise<NextKey>
+}
+
+export interface NextKey {
+  encrypt(about: string, plain: string): string
+  check(): string
+  /** Called once everything is stored under the new key. */
+  commit(): Promise<Rekeyed>
+}
+
+export interface EncryptionKeyOptions {
+  /** Undefined for a store in memory, whose key is never stored. */
+  readonly key_path: string | undefined
+  /** The key as text, instead of a file. */
+  readonly given_key: string | undefined
+  /** The store's check value; undefined while it has no secret. */
+  readonly check: string | undefined
+  readonly chance: Chance
+  readonly tell: Tell
+}
+
+const check_about = 'check'
+const check_plain = 'conveyor'
+
+type State = KeyTrouble | 'another'
+
+// biome-ignore format: a table
+const says: Record<State, (file: KeyFile) => string> = {
+  missing:    () => 'is missing; put it back',
+  unreadable: ({ cause }) => `cannot be read (${cause}); give this user the right to read it`,
+  no_key:     () => 'is no key (32 bytes in hex or base64); put the right one back',
+  another:    () => 'is the key of another file; put the right one back',
+}
+
+/** Whether a key, also one as text, decrypts the check value of a store. */
+export function keyFits(given: string | Buffer | undefined, check: string): boolean {
+  const key = typeof given === 'string' ? parseKey(given) : given
+  return key !== undefined && decrypt(key, check_about, check) === check_plain
+}
+
+/** Why a node cannot read the secrets of a state with the key that it has. */
+export function nodeKeyFault(
+  check: string | undefined,
+  { key_path, given_key }: Pick<EncryptionKeyOptions, 'key_path' | 'given_key'>,
+): Fault | undefined {
+  const fits = (one: string | Buffer | undefined): boolean =>
+    check === undefined || keyFits(one, check)
+  const key = given_key ?? (key_path === undefined ? undefined : findKey(key_path, fits).key)
+  if (fits(key)) return undefined
+  const which = given_key === undefined ? `the key file ${key_path}` : 'CONVEYOR_KEY'
+  const says = key === undefined ? 'is missing' : 'is not the key of the other nodes'
+  return fault('key_missing', `${which} ${says}: give each node the same key of the secrets`)
+}
+
+export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {
+  const { key_path, chance, tell } = options
+  let key: Buffer | undefined
+  let problem: string | undefined
+  let warning: string | undefined
+  let told: State | 'open' | undefined
+  let given = options.given_key
+  let is_replacing = false
+  const fits = (one: Buffer | undefined): one is Buffer => {
+    if (one === undefined) return false
+    if (key !== undefined) return one.equals(key)
+    return options.check === undefined || keyFits(one, options.check)
+  }
+
+  /** Tells of a state once. */
+  function enter(state: State | 'open' | undefined, path: string): void {
+    if (state === told) return
+    const was_wrong = told !== undefined && told !== 'open'
+    told = state
+    if (state === 'open') tell('key_open', { path })
+    else if (state !== undefined) tell('key_missing', { path, state, works: key !== undefined })
+    if (was_wrong && (state === undefined || state === 'open')) tell('key_back', { path })
+  }
+
+  function look(): void {
+    const is_file = given === undefined && key_path !== undefined
+    if (!is_file || is_replacing || (key === undefined && options.check === undefined)) return
+    const file = findKey(key_path, fits)
+    const found = fits(file.key)
+    if (found) key ??= file.key
+    const state = found ? undefined : (file.trouble ?? 'another')
+    enter(state ?? (file.is_open ? 'open' : undefined), key_path)
+    const text = state && `the key file ${key_path} ${says[state](file)}`
+    problem = key === undefined ? text : undefined
+    const open = file.is_open ? `other users may read ${key_path}; run chmod 600 on it` : undefined
+    warning =
+      key === undefined
+        ? undefined
+        : (text && `${text}: this process has the key in memory, the next start does not`) || open
+  }
+
+  if (given !== undefined) {
+    const read = parseKey(given)
+    if (fits(read)) key = read
+    else {
+      problem = `CONVEYOR_KEY ${says[read === undefined ? 'no_key' : 'another']({ ...no_file })}`
+      enter(read === undefined ? 'no_key' : 'another', 'CONVEYOR_KEY')
+    }
+  } else if (options.check !== undefined) {
+    if (key_path === undefined) throw new Error('a store in memory cannot hold old secrets')
+    look()
+    // A crash during a rekey left the key under the second name.
+    const is_next = key !== undefined && readKeyFile(nextPath(key_path)).key?.equals(key) === true
+    if (is_next && readKeyFile(key_path).key?.equals(key as Buffer) !== true) {
+      await replaceKeyFile(nextPath(key_path), key_path)
+    }
+  }
+
+  const encrypterOf = (one: Buffer) => (about: string, plain: string) =>
+    encrypt(one, about, plain, chance.bytes(nonce_bytes))
+  const requireKey = (): Buffer => {
+    if (key === undefined) throw fault('key_missing', problem)
+    return key
+  }
+
+  return {
+    problem: () => problem,
+    warning: () => warning,
+    id: () => key && keyId(key),
+    look,
+    async prepare() {
+      look()
+      if (problem !== undefined) throw fault('key_missing', problem)
+      key ??=
+        key_path === undefined
+          ? chance.bytes(encryption_key_bytes)
+          : await firstKey(key_path, chance)
+    },
+    encrypt: (about, plain) => encrypterOf(requireKey())(about, plain),
+    decrypt: (about, sealed) => decrypt(requireKey(), about, sealed),
+    check: () => encrypterOf(requireKey())(check_about, check_plain),
+    async rekey(next_given, is_lost) {
+      if (is_lost && problem === undefined) {
+        throw fault('not_possible', 'nothing is lost: the secrets can be read')
+      }
+      const present = is_lost ? undefined : requireKey()
+      if (given !== undefined && next_given === undefined) {
+        throw fault('not_possible', 'the key comes from CONVEYOR_KEY; give the new one as well')
+      }
+      const next =
+        next_given === undefined ? chance.bytes(encryption_key_bytes) : parseKey(next_given)
+      if (next === undefined) throw fault('not_possible', 'a key is 32 bytes in hex or base64')
+      const from_file = given === undefined ? key_path : undefined
+      const to_file = next_given === undefined ? key_path : undefined
+      if (to_file !== undefined) {
+        const next_path = nextPath(to_file)
+        // The store is under the present key until the commit. That of an earlier rekey may not be
+        // in place yet, and the key file may have been taken away.
+        if (present === undefined) refuseNoKey(to_file)
+        else if (!fits(readKeyFile(to_file).key)) {
+          if (!fits(readKeyFile(next_path).key)) await makeAgain(next_path, present)
+          await replaceKeyFile(next_path, to_file)
+        }
+        await makeAgain(next_path, next)
+      }
+      return {
+        encrypt: encrypterOf(next),
+        check: () => encrypterOf(next)(check_about, check_plain),
+        async commit() {
+          // The store is under the new key already, even if its file cannot be put in place.
+          key = next
+          given = next_given
+          is_replacing = true
+          try {
+            if (to_file !== undefined) await replaceKeyFile(nextPath(to_file), to_file)
+          } finally {
+            is_replacing = false
+          }
+          problem = undefined
+          warning = undefined
+          if (given === undefined) look()
+          else enter(undefined, 'CONVEYOR_KEY')
+          const made = {
+            key_id: keyId(next),
+            ...(to_file === undefined ? {} : { key_path: to_file }),
+          }
+          if (present === undefined) return made
+          const old_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
+          return {
+            ...made,
+            old_key_id: keyId(present),
+            ...(from_file === undefined || old_path === undefined
+              ? {}
+              : { old_key_path: old_path }),
+          }
+        },
+      }
+    },
+  }
+}
+
+const no_file: KeyFile = { key: undefined, is_open: false }
+const nextPath = (key_path: string): string => `${key_path}.new`
+
+async function makeAgain(path: string, key: Buffer): Promise<void> {
+  await removeKeyFile(path)
+  await makeKeyFile(path, key)
+}
+
+/** The file whose key fits, which a crash during a rekey leaves in the second, or the key file. */
+function findKey(key_path: string, fits: (key: Buffer | undefined) => boolean): KeyFile {
+  const file = readKeyFile(key_path)
+  if (fits(file.key)) return file
+  const next = readKeyFile(nextPath(key_path))
+  return fits(next.key) ? next : file
+}
+
+/** A key file beside a store without secrets was left by a crash, and is used. */
+async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
+  const key = refuseNoKey(key_path)
+  if (key !== undefined) return key
+  const made = chance.bytes(encryption_key_bytes)
+  // Under its name it is whole: what a power cut leaves of the other is made again.
+  await makeAgain(nextPath(key_path), made)
+  await replaceKeyFile(nextPath(key_path), key_path)
+  return made
+}
+
+/** What is there and is no key stays where it is: it may be what is left of one. */
+function refuseNoKey(key_path: string): Buffer | undefined {
+  const { key, trouble } = readKeyFile(key_path)
+  if (key !== undefined || trouble === 'missing') return key
+  throw fault('key_missing', `${key_path} is no key file; move it away and try again`)
+}

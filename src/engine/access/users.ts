@@ -1,0 +1,216 @@
+/**
+ * Users, for administration and for the servers: who there is, what each may do, which signatures
+ * each may use and which certificates act as whom. Their secrets are in secrets.ts.
+ */
+import {
+  grantKey,
+  grantOfKey,
+  grantsOf,
+  keysOfType,
+  secretsOf,
+  userKey,
+  userOfKey,
+} from '../../codec/keys.ts'
+import { decodeRecord, encodeRecord, grant_bits, type UserRecord } from '../../codec/records.ts'
+import type { Clock } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { Caller, SignatureKind } from '../../core/model.ts'
+import type { Entry, Store, View } from '../../store/store.ts'
+import type { Can } from '../api/process-api.ts'
+import {
+  type ConsoleRight,
+  console_rights,
+  type ServedUsers,
+  type Sign,
+  type UserInfo,
+} from '../api/user-api.ts'
+import type { CertificateBindings } from './certificate-bindings.ts'
+import type { Secrets } from './secrets.ts'
+import { type SecretLists, type SecretsToCompare, secretsIn } from './secrets-to-compare.ts'
+
+export interface UsersOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly secrets: Secrets
+  readonly bindings: CertificateBindings
+}
+
+const first_user = 13_000n
+
+export async function openUsers(options: UsersOptions): Promise<ServedUsers> {
+  const { store, clock, secrets, bindings } = options
+  const { inTurn } = secrets
+
+  /** The only signature of a user; users without an entry may use both. */
+  const only = new Map<string, SignatureKind>()
+  /** By the way they sign. A look into `only` at each request would tell who has an entry. */
+  let signers: Signers = { of: undefined, path: new Map(), hmac: new Map() }
+  const setOnly = (id: string, sign: Sign | undefined): void => {
+    signers = { ...signers, of: undefined }
+    if (sign === undefined || sign === 'both') only.delete(id)
+    else only.set(id, sign)
+  }
+  const on_page = new Map<string, ConsoleRight>()
+  const setRight = (id: string, right: ConsoleRight | undefined): void => {
+    if (right === undefined) on_page.delete(id)
+    else on_page.set(id, right)
+  }
+  for (const { key, value } of await store.view(allUsers)) {
+    const { sign, console } = decodeRecord<UserRecord>(value)
+    setOnly(userOfKey(key), sign)
+    setRight(userOfKey(key), console)
+  }
+
+  return {
+    add: ({ id: wanted, name = '', sign = 'both' } = {}) =>
+      inTurn(async () => {
+        const record: UserRecord = { name, create_ms: clock.now_ms(), ...signMember(sign) }
+        const { owner: id, secret } = await secrets.add((tx) => {
+          const id = wanted === undefined ? nextUser(tx) : userId(wanted)
+          if (tx.get(userKey(id)) !== undefined) throw fault('user_exists', `user ${id} exists`)
+          tx.put(userKey(id), encodeRecord(record))
+          return id
+        })
+        setOnly(id, sign)
+        return { id, secret }
+      }),
+    sign: (wanted, sign) =>
+      inTurn(async () => {
+        const id = userId(wanted)
+        const allowed = signMember(sign)
+        await store.update((tx) => {
+          const { sign: _, ...kept } = requireUser(tx, id)
+          tx.put(userKey(id), encodeRecord({ ...kept, ...allowed }))
+        })
+        setOnly(id, sign)
+      }),
+    console: (wanted, right) =>
+      inTurn(async () => {
+        const id = userId(wanted)
+        if (right !== undefined && !console_rights.includes(right)) {
+          throw fault('not_possible', `a right for the page is ${console_rights.join(', ')}`)
+        }
+        await store.update((tx) => {
+          const { console: _, ...kept } = requireUser(tx, id)
+          tx.put(
+            userKey(id),
+            encodeRecord(right === undefined ? kept : { ...kept, console: right }),
+          )
+        })
+        setRight(id, right)
+      }),
+    list: () => store.view((view) => listUsers(view, (id) => secrets.known(id).length)),
+    rotate: (wanted, { grace_ms = 0 } = {}) =>
+      inTurn(async () => {
+        const id = userId(wanted)
+        const { secret } = await secrets.rotate(id, grace_ms, (tx) => void requireUser(tx, id))
+        return { id, secret }
+      }),
+    remove: (wanted) =>
+      inTurn(async () => {
+        const id = userId(wanted)
+        const names = await store.update((tx) => {
+          requireUser(tx, id)
+          tx.del(userKey(id))
+          for (const range of [secretsOf(id), grantsOf(id)]) {
+            for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
+          }
+          return bindings.refuseAllOf(tx, id)
+        })
+        secrets.forget(id)
+        setOnly(id, 'both')
+        on_page.delete(id)
+        bindings.refused(names)
+      }),
+    rekey: ({ secret_key, forget_secrets = false } = {}) =>
+      inTurn(() => secrets.rekey(secret_key, forget_secrets)),
+    bind: async (wanted, name) => {
+      const user = userId(wanted)
+      await bindings.set(name, { acts_as: 'user', user }, (tx) => void requireUser(tx, user))
+    },
+    bindAll: (name) => bindings.set(name, { acts_as: 'all' }),
+    unbind: (name) => bindings.set(name, { acts_as: 'nobody' }),
+    bindings: () =>
+      bindings.list().map(({ name, record }) => ({
+        name,
+        acts_as: record.acts_as === 'user' ? record.user : record.acts_as === 'all' ? 'all' : null,
+      })),
+    secrets(id, kind) {
+      const made = secrets.toCompare()
+      if (made !== signers.of) signers = signersOf(made, only)
+      return secretsIn(kind === undefined ? made.of : signers[kind], id)
+    },
+    consoleRight: (id) => on_page.get(id),
+  }
+}
+
+interface Signers extends Readonly<Record<SignatureKind, SecretLists>> {
+  /** Made of these. */
+  readonly of: SecretsToCompare | undefined
+}
+
+function signersOf(made: SecretsToCompare, only: ReadonlyMap<string, SignatureKind>): Signers {
+  const maySign = (kind: SignatureKind): SecretLists => {
+    if (only.size === 0) return made.of
+    return new Map([...made.of].filter(([id]) => (only.get(id) ?? kind) === kind))
+  }
+  return { of: made, path: maySign('path'), hmac: maySign('hmac') }
+}
+
+/** The id as text. Throws `not_possible` unless it is a whole number of 1 to 16 digits. */
+export function userId(given: string | number): string {
+  const id = String(given)
+  if (/^[1-9][0-9]{0,15}$/.test(id)) return id
+  throw fault(
+    'not_possible',
+    `a user id is a whole number of 1 to 16 digits, not ${id.slice(0, 40)}`,
+  )
+}
+
+export function requireUser(view: View, user: string): UserRecord {
+  const bytes = view.get(userKey(user))
+  if (bytes === undefined) throw fault('user_not_found', `no user ${user}`)
+  return decodeRecord<UserRecord>(bytes)
+}
+
+/** The member of the record. Throws `not_possible` for anything else. */
+function signMember(sign: Sign): Pick<UserRecord, 'sign'> {
+  if (sign === 'both') return {}
+  if (sign === 'hmac' || sign === 'path') return { sign }
+  throw fault('not_possible', "a user's sign is hmac, path or both")
+}
+
+export function rightsOf(bits: number): Can[] {
+  return (Object.keys(grant_bits) as Can[]).filter((name) => (bits & grant_bits[name]) !== 0)
+}
+
+function allUsers(view: View): Entry[] {
+  return view.scan({ ...keysOfType('user'), limit: Infinity })
+}
+
+function nextUser(view: View): string {
+  let highest = first_user - 1n
+  for (const { key } of allUsers(view)) {
+    const id = BigInt(userOfKey(key))
+    if (id > highest) highest = id
+  }
+  return String(highest + 1n)
+}
+
+function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] {
+  return allUsers(view).map(({ key, value }) => {
+    const id = userOfKey(key)
+    const { name, create_ms, sign = 'both', console } = decodeRecord<UserRecord>(value)
+    const grants = view
+      .scan({ ...grantsOf(id), limit: Infinity })
+      .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
+    const may = console === undefined ? {} : { console }
+    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, ...may, grants }
+  })
+}
+
+/** Whether the caller may see the tasks of a process, which need not exist. */
+export function maySee(view: View, { user }: Caller, conv_id: string): boolean {
+  if (user === undefined) return true
+  return ((view.get(grantKey(user, conv_id))?.[0] ?? 0) & grant_bits.show) !== 0
+}

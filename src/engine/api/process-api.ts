@@ -1,0 +1,88 @@
+/**
+ * The part of the public interface that administers processes, as types. `putProcess` of the engine
+ * stores them (import-api).
+ */
+import type { Status } from '../../core/model.ts'
+import type { Alias, AliasResult } from './import-api.ts'
+
+export interface ProcessInfo {
+  readonly conv_id: string
+  readonly title: string
+  /** A draft has no nodes yet and takes no tasks. */
+  readonly status: 'active' | 'paused' | 'draft'
+  readonly version: number
+  /** SHA-256 of the canonical text of the definition, hex. */
+  readonly hash: string
+  /** Live tasks. */
+  readonly tasks: number
+}
+
+export interface ProcessDetails extends ProcessInfo {
+  /** The definition as JSON text. */
+  readonly definition_text: string
+  readonly nodes: readonly {
+    readonly id: string
+    readonly title: string
+    readonly kind: 'logic' | 'start' | 'end' | 'escalation'
+    /** Live ones. */
+    readonly tasks: number
+    readonly by_status: Readonly<Record<Status, number>>
+    readonly to: readonly string[]
+    /** What tasks wait for in it, such as `callback`, `timer`, `call`. */
+    readonly waits_for: readonly string[]
+    /** The name of the handler that answers in the node, where the program has one. */
+    readonly handler?: string
+  }[]
+  readonly shared_with: readonly { readonly user: string; readonly can: readonly Can[] }[]
+}
+
+export interface WebhookChange {
+  /** `new` replaces an open address, `off` closes it. By default an open one stays. */
+  readonly address?: 'new' | 'off'
+  /** Opens the webhook; each request must carry HTTP basic credentials of this user. */
+  readonly user?: string | number
+}
+
+/** Addresses are URLs, or paths before an HTTP server listens. */
+export interface WebhookInfo {
+  readonly conv_id: string
+  /** Null while it is closed. */
+  readonly address: string | null
+  /** The user whose credentials a request must carry, if any. */
+  readonly user: string | null
+  readonly callbacks: readonly { readonly node_id: string; readonly address: string }[]
+}
+
+export type Can = 'create' | 'modify' | 'show'
+
+export interface Processes {
+  list(): Promise<ProcessInfo[]>
+  /**
+   * With `version` as an earlier definition has it: its title, nodes and text; the tasks in them
+   * are those of now. Rejects with `not_possible` for a version that it never had.
+   */
+  show(conv_id: string | number, version?: number): Promise<ProcessDetails>
+  /** The last 1,000 versions, the newest first. */
+  versions(conv_id: string | number): Promise<number[]>
+  /** Lets a user of the signed API use a process; `can` defaults to all three rights. */
+  share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
+  unshare(conv_id: string | number, user: string | number): Promise<void>
+  /**
+   * Until `resume` its creates and modifies are refused with `conveyor_is_not_active`, and its
+   * timers, jobs and handlers wait.
+   */
+  pause(conv_id: string | number): Promise<void>
+  resume(conv_id: string | number): Promise<void>
+  /**
+   * The addresses of a process that need no signature: its webhook, after `change`, and those of
+   * its nodes with an `api_callback`. Rejects with `key_missing`.
+   */
+  webhook(conv_id: string | number, change?: WebhookChange): Promise<WebhookInfo>
+  /** Removes its definitions and grants. Rejects with `process_has_tasks` for live tasks. */
+  remove(conv_id: string | number): Promise<void>
+  aliases(): Promise<Alias[]>
+  /** Lets `@name` in definitions stand for a process. Rejects with `not_possible`. */
+  setAlias(name: string, conv_id: string | number): Promise<AliasResult>
+  /** Without the alias, what uses it finds no process. */
+  removeAlias(name: string): Promise<void>
+}

@@ -1,0 +1,291 @@
+/**
+ * Imports: reads, compiles and stores definitions, aliases and variables, all of them in one
+ * transaction or none.
+ *
+ * An import never changes the status of an existing process. A node with tasks can be dropped only
+ * if the import names the node to which they migrate; the process record keeps these migrations
+ * until the last of the tasks has migrated.
+ */
+import { isObject, stringifyJson } from '../../codec/json.ts'
+import { processKey, versionKey } from '../../codec/keys.ts'
+import { encodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { type Chance, nextTurn } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
+import { fault, isFault, type Mistake } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import { inSlices } from '../../core/slices.ts'
+import type { ExportSource } from '../../process/export-file.ts'
+import { type ExportItems, exportItems, withId } from '../../process/export-items.ts'
+import { callback_url } from '../../process/templates/path.ts'
+import type { Store, Tx, View } from '../../store/store.ts'
+import type { Addresses } from '../access/addresses.ts'
+import type {
+  ExportFile,
+  ImportResult,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+  WaitsFor,
+} from '../api/import-api.ts'
+import type { Handlers } from '../jobs/handlers.ts'
+import { migrationOf } from '../tasks/waits.ts'
+import { convIdOf, putAlias } from '../transactions/aliases.ts'
+import type { Catalog, Process } from '../transactions/catalog.ts'
+import { liveTasksAt } from '../transactions/node-counters.ts'
+import { putVariable, type Variables } from '../transactions/variables.ts'
+import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
+import { firstWebhook, newNonce } from './webhooks.ts'
+
+export interface ImporterOptions {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly variables: Variables
+  readonly chance: Chance
+  readonly addresses: Addresses
+  readonly handlers: Pick<Handlers, 'mayRun' | 'nameIn' | 'namesOf'>
+  readonly tell: Tell
+  /** Called after a process or an alias of it was imported. */
+  onChanged(conv_id: string): void
+}
+
+export interface Importer {
+  put(definition: unknown, options?: PutOptions): Promise<PutResult>
+  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
+  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
+}
+
+export function newImporter(options: ImporterOptions): Importer {
+  const { store, catalog, limits, variables, chance, addresses, handlers, tell, onChanged } =
+    options
+
+  async function importAll(
+    read: ExportItems,
+    { conv_id, moves = {}, dry_run = false }: PutOptions,
+    known_mistakes: readonly string[] = [],
+  ): Promise<ImportResult> {
+    const items = conv_id === undefined ? read : withId(read, String(conv_id))
+    const { versions, mistakes, warnings } = await inSlices(
+      compileAll(items.definitions, limits, handlers),
+    )
+    const refuse = (reason: unknown): never => {
+      throw isFault(reason) && warnings.length > 0 ? Object.assign(reason, { warnings }) : reason
+    }
+    const in_files = [...known_mistakes, ...items.mistakes, ...tooLarge(items, limits)]
+    if (mistakes.length + in_files.length > 0) refuse(badDefinition([...mistakes, ...in_files]))
+    const isNode = (node_id: string): boolean =>
+      versions.some(({ graph }) => graph.nodes.has(node_id))
+    if (!dry_run && versions.some(({ text }) => text.includes(callback_url))) {
+      await addresses.prepare()
+    }
+    /** The handlers that are meant for a process, and for none of its nodes. */
+    let idle: { conv_id: string; handler: string }[] = []
+    const nonces = versions.map(() => newNonce(chance))
+    const putAll = (tx: Tx): ImportResult => {
+      const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
+      const puts = versions.map((version, at) =>
+        putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
+      )
+      const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
+      const stored = items.variables.map((item) => putVariable(tx, item))
+      idle = []
+      const processes = versions.map((version, at): PutResult => {
+        const { conv_id, warnings } = version
+        const waits_for = waitsFor(tx, version, variables)
+        const used = handlersIn(tx, version)
+        for (const handler of new Set([...handlers.namesOf(tx, conv_id), ...(before[at] ?? [])])) {
+          if (!used.has(handler)) idle.push({ conv_id, handler })
+        }
+        const idle_here = idle.filter((one) => one.conv_id === conv_id)
+        return {
+          conv_id,
+          ...(puts[at] as Stored),
+          warnings: [
+            ...warnings,
+            ...waitWarnings(waits_for),
+            ...idle_here.map(({ handler }) => `no node waits for the handler "${handler}"`),
+          ],
+          waits_for,
+        }
+      })
+      return { processes, aliases, variables: stored, skipped: items.skipped }
+    }
+    if (dry_run) return undone(store, putAll).catch(refuse)
+    catalog.expect(versions)
+    const result = await store.update(putAll).catch(refuse)
+    await store.view((view) => {
+      for (const { conv_id } of versions) catalog.find(view, conv_id)
+    })
+    for (const one of idle) tell('handler_unused', { ...one })
+    await inSlices(
+      (function* () {
+        for (const { conv_id } of [...versions, ...items.aliases]) yield onChanged(conv_id)
+      })(),
+    )
+    return result
+  }
+
+  /** The handlers that answer in nodes of a process. */
+  function handlersIn(view: View, of: Pick<Process, 'conv_id' | 'graph'> | undefined): Set<string> {
+    const nodes = [...(of?.graph.nodes.values() ?? [])]
+    const names = nodes.map((node) => handlers.nameIn(view, of?.conv_id ?? '', node))
+    return new Set(names.filter((name) => name !== undefined))
+  }
+
+  return {
+    async put(definition, given = {}) {
+      const value = await inSlices(readJson(definition, limits))
+      if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
+      const none = { aliases: [], variables: [], skipped: [], mistakes: [] }
+      const items = { ...none, definitions: [{ definition: value, place: '' }] }
+      return (await importAll(items, given)).processes[0] as PutResult
+    },
+    async putMany(definitions, given = {}) {
+      const value = await inSlices(readJson(definitions, limits))
+      const items = exportItems([{ name: undefined, value }], given.map)
+      return [...(await importAll(items, given)).processes]
+    },
+    async importFiles(files, given = {}) {
+      const mistakes: string[] = []
+      const sources: ExportSource[] = []
+      for (const { name, text, is_found = false } of files) {
+        try {
+          sources.push({ name, value: await inSlices(readJson(text, limits)), is_found })
+        } catch (error) {
+          if (!isFault(error)) throw error
+          mistakes.push(`${name}: ${error.message}`)
+        }
+        await nextTurn()
+      }
+      if (sources.length === 0 && mistakes.length > 0) throw badDefinition(mistakes)
+      return importAll(exportItems(sources, given.map), given, mistakes)
+    },
+  }
+}
+
+/** What a transaction would return that is not made. */
+async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
+  const end = new Error('a dry run')
+  const values: T[] = []
+  await store
+    .update((tx) => {
+      values.push(change(tx))
+      throw end
+    })
+    .catch((error: unknown) => {
+      if (error !== end) throw error
+    })
+  return values.at(-1) as T
+}
+
+type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
+
+function tooLarge({ variables }: ExportItems, { task_bytes_max }: Limits): string[] {
+  return variables
+    .filter(({ value }) => value !== undefined && stringifyJson(value).length > task_bytes_max)
+    .map(({ place, name }) => `${place}variable @${name} is longer than ${task_bytes_max} bytes`)
+}
+
+/** `moves` of an import, and the nodes of all its definitions. */
+interface Migrations {
+  readonly given: Readonly<Record<string, string>>
+  isNode(node_id: string): boolean
+}
+
+/** `nonce` is a new one, for a webhook that this opens. */
+function putVersion(
+  tx: Tx,
+  catalog: Catalog,
+  next: NewVersion,
+  migrations: Migrations,
+  nonce: string,
+): Stored {
+  const { conv_id, hash, graph } = next
+  const old = catalog.find(tx, conv_id)
+  if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
+  const version = (old?.record.version ?? 0) + 1
+  const record: ProcessRecord = {
+    title: graph.title,
+    status: old?.record.status ?? graph.status,
+    version,
+    hash,
+    ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
+    moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
+    webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, nonce),
+  }
+  tx.put(versionKey(conv_id, version), Buffer.from(next.text))
+  tx.put(processKey(conv_id), encodeRecord(record))
+  const is_opened = record.webhook !== old?.record.webhook
+  return {
+    version,
+    state: old === undefined ? 'created' : 'updated',
+    ...(is_opened ? { webhook_opened: true } : {}),
+  }
+}
+
+/** The target for each dropped node with tasks. Throws `tasks_in_node` where one is missing. */
+function pendingMigrations(
+  tx: Tx,
+  old: Process,
+  { graph, conv_id, place }: NewVersion,
+  { given, isNode }: Migrations,
+): Record<string, string> {
+  const mistakes = Object.values(given)
+    .filter((to) => !isNode(to))
+    .map((to) => `move to "${to}": no such node`)
+  if (mistakes.length > 0) throw badDefinition(mistakes)
+  // A migration belongs to the definition that has its target node.
+  const own = Object.entries(given).filter(([, to]) => graph.nodes.has(to))
+  const wanted = Object.fromEntries(own)
+  const pending = Object.create(null) as Record<string, string>
+  const without_target: Mistake[] = []
+  const dropped = [...old.graph.nodes.keys(), ...Object.keys(old.record.moves)].filter(
+    (node_id) => !graph.nodes.has(node_id),
+  )
+  for (const node_id of new Set(dropped)) {
+    const tasks = liveTasksAt(tx, conv_id, node_id)
+    if (tasks === 0) continue
+    const before = migrationOf(old.record.moves, node_id)
+    const to =
+      migrationOf(wanted, node_id) ??
+      (graph.nodes.has(before ?? '') ? before : migrationOf(wanted, before ?? ''))
+    if (to !== undefined) pending[node_id] = to
+    else {
+      const { title = '' } = old.graph.nodes.get(node_id) ?? {}
+      const text = `node "${node_id}" with ${tasks} tasks`
+      without_target.push({ text, conv_id, node_id, node_title: title })
+    }
+  }
+  if (without_target.length > 0) {
+    throw fault(
+      'tasks_in_node',
+      `${place}the definition drops ${without_target.map(({ text }) => text).join(', ')}; say ` +
+        'where they go (`moves`, or `--move OLD=NEW`)',
+      { places: without_target },
+    )
+  }
+  return pending
+}
+
+/** What a definition names and what is not there in this view. */
+function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
+  const missing = new Set(
+    graph.target_conv_ids
+      .map((named) => convIdOf(view, named))
+      .filter((conv_id) => view.get(processKey(conv_id)) === undefined),
+  )
+  return {
+    handlers: graph.missing_handlers,
+    variables: graph.variables.filter((name) => given.of(view, name) === undefined),
+    aliases: [...missing].filter((id) => id.startsWith('@')).map((name) => name.slice(1)),
+    processes: [...missing].filter((id) => !id.startsWith('@')),
+  }
+}
+
+function waitWarnings({ aliases, processes, variables }: WaitsFor): string[] {
+  return [
+    ...aliases.map((name) => `alias @${name} is not there: import it or set it`),
+    ...processes.map((conv_id) => `process ${conv_id} is not there`),
+    ...variables.map((name) => `variable @${name} has no value`),
+  ]
+}

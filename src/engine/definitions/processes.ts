@@ -1,0 +1,244 @@
+/**
+ * Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases.
+ * Imports have their own file, imports.ts.
+ */
+import {
+  aliasKey,
+  grantKey,
+  grantOfKey,
+  keysOfType,
+  processKey,
+  processOfKey,
+  sumsOf,
+  versionKey,
+  versionOfKey,
+  versionsOf,
+} from '../../codec/keys.ts'
+import { isName } from '../../codec/op.ts'
+import {
+  decodeRecord,
+  encodeRecord,
+  grant_bits,
+  liveOf,
+  noTasks,
+  type ProcessRecord,
+} from '../../codec/records.ts'
+import type { Chance } from '../../core/clock.ts'
+import type { Tell } from '../../core/events.ts'
+import { fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Graph } from '../../process/graph.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { Addresses } from '../access/addresses.ts'
+import { requireUser, rightsOf, userId } from '../access/users.ts'
+import type { ProcessDetails, Processes, ProcessInfo } from '../api/process-api.ts'
+import type { Handlers } from '../jobs/handlers.ts'
+import { noProcess } from '../tasks/task-rules.ts'
+import { nodeWaits } from '../tasks/task-wait.ts'
+import { aliasName, convIdOf, listAliases, putAlias } from '../transactions/aliases.ts'
+import { type Catalog, compileStored, type Process } from '../transactions/catalog.ts'
+import { countsByNode } from '../transactions/node-counters.ts'
+import { hashOf } from './definitions.ts'
+import { edgesOf } from './graph-edges.ts'
+import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
+
+export interface ProcessesOptions {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly limits: Limits
+  readonly chance: Chance
+  readonly addresses: Addresses
+  readonly handlers: Pick<Handlers, 'nameIn'>
+  readonly tell: Tell
+  /** Called after a process was resumed, or got or lost an alias. */
+  onChanged(conv_id: string): void
+}
+
+export function newProcesses(options: ProcessesOptions): Processes {
+  const { store, catalog, limits, chance, addresses, handlers, onChanged, tell } = options
+  const convId = (given: string | number): string => {
+    const conv_id = String(given)
+    if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
+    throw fault('bad_definition', `a conv_id is 1 to ${limits.conv_id_chars_max} characters`)
+  }
+
+  async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
+    const conv_id = convId(given)
+    const is_changed = await store.update((tx) => {
+      const { record } = requireProcess(tx, catalog, conv_id)
+      if (record.status === status) return false
+      tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
+      return true
+    })
+    if (is_changed) tell(status === 'paused' ? 'process_paused' : 'process_resumed', { conv_id })
+    if (status === 'active') onChanged(conv_id)
+  }
+
+  return {
+    list: () => store.view((view) => listProcesses(view)),
+    show: (given, version) =>
+      store.view((view) => {
+        const process = requireProcess(view, catalog, convId(given))
+        return showProcess(view, atVersion(view, process, version), handlers)
+      }),
+    versions: (given) =>
+      store.view((view) => {
+        const { conv_id } = requireProcess(view, catalog, convId(given))
+        const kept = view.scan({ ...versionsOf(conv_id), limit: versions_max, reverse: true })
+        return kept.map(({ key }) => versionOfKey(key).n)
+      }),
+    async share(given, user, can = ['create', 'modify', 'show']) {
+      const conv_id = convId(given)
+      const id = userId(user)
+      const bits = can.reduce((sum, name) => sum | grant_bits[name], 0)
+      await store.update((tx) => {
+        requireProcess(tx, catalog, conv_id)
+        requireUser(tx, id)
+        tx.put(grantKey(id, conv_id), Buffer.from([bits]))
+      })
+    },
+    async unshare(given, user) {
+      const conv_id = convId(given)
+      const id = userId(user)
+      await store.update((tx) => {
+        requireProcess(tx, catalog, conv_id)
+        requireUser(tx, id)
+        tx.del(grantKey(id, conv_id))
+      })
+    },
+    async webhook(given, change = {}) {
+      const conv_id = convId(given)
+      const nonce = newNonce(chance)
+      await addresses.prepare()
+      const process = await store.update((tx) => {
+        const found = requireProcess(tx, catalog, conv_id)
+        const webhook = changedWebhook(found.record.webhook, change, nonce)
+        if (change.user !== undefined) requireUser(tx, userId(change.user))
+        const record = { ...found.record, webhook }
+        if (webhook !== found.record.webhook) tx.put(processKey(conv_id), encodeRecord(record))
+        return { ...found, record }
+      })
+      addresses.onProcessChanged(conv_id)
+      return webhookInfo(addresses, process)
+    },
+    pause: (given) => setStatus(given, 'paused'),
+    resume: (given) => setStatus(given, 'active'),
+    async remove(given) {
+      const conv_id = convId(given)
+      await store.update((tx) => {
+        requireProcess(tx, catalog, conv_id)
+        const tasks = liveTasks(tx, conv_id)
+        if (tasks > 0) {
+          throw fault(
+            'process_has_tasks',
+            `process ${conv_id} has ${tasks} live tasks; cancel them`,
+          )
+        }
+        for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
+        for (const range of [versionsOf(conv_id), sumsOf(conv_id)]) {
+          for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
+        }
+        tx.del(processKey(conv_id))
+      })
+      addresses.onProcessChanged(conv_id)
+    },
+    aliases: () => store.view(listAliases),
+    async setAlias(given, to) {
+      const alias = { name: aliasName(given), conv_id: convId(to) }
+      const result = await store.update((tx) => {
+        requireProcess(tx, catalog, alias.conv_id)
+        return putAlias(tx, alias)
+      })
+      onChanged(alias.conv_id)
+      return result
+    },
+    async removeAlias(given) {
+      const name = aliasName(given)
+      const conv_id = await store.update((tx) => {
+        const named = convIdOf(tx, `@${name}`)
+        tx.del(aliasKey(name))
+        return named
+      })
+      onChanged(conv_id)
+    },
+  }
+}
+
+/** Throws `conv_not_found`. */
+export function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
+  const process = catalog.find(view, conv_id)
+  if (process !== undefined) return process
+  const { code, description } = noProcess(conv_id)
+  throw fault(code, description)
+}
+
+const versions_max = 1_000
+
+/** The process with the definition that it had. Throws `not_possible`. */
+function atVersion(view: View, process: Process, version: number | undefined): Process {
+  const { conv_id, record } = process
+  if (version === undefined || version === record.version) return process
+  const is_kept = Number.isSafeInteger(version) && version > 0 && version < record.version
+  if (!is_kept) {
+    throw fault('not_possible', `process ${conv_id} has the versions 1 to ${record.version}`)
+  }
+  const { graph, definition } = compileStored(view, conv_id, version)
+  const { title } = graph
+  return { conv_id, record: { ...record, version, title, hash: hashOf(definition) }, graph }
+}
+
+function liveTasks(view: View, conv_id: string): number {
+  let tasks = 0
+  for (const counts of countsByNode(view, conv_id).values()) tasks += liveOf(counts)
+  return tasks
+}
+
+function listProcesses(view: View): ProcessInfo[] {
+  return view.scan({ ...keysOfType('process'), limit: Infinity }).map(({ key, value }) => {
+    const record = decodeRecord<ProcessRecord>(value)
+    return infoOf(view, processOfKey(key), record)
+  })
+}
+
+function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo {
+  const { title, version, hash } = record
+  const status = record.is_draft === true ? 'draft' : record.status
+  return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
+}
+
+/** A definition may be long, and is shown again and again. */
+const edges_known = new WeakMap<Graph, ReturnType<typeof edgesOf>>()
+
+function showProcess(
+  view: View,
+  { conv_id, record, graph }: Process,
+  handlers: Pick<Handlers, 'nameIn'>,
+): ProcessDetails {
+  const definition_text = view.get(versionKey(conv_id, record.version))?.toString('utf8') ?? ''
+  const edges = edges_known.get(graph) ?? edgesOf(definition_text)
+  edges_known.set(graph, edges)
+  const counts = countsByNode(view, conv_id)
+  return {
+    ...infoOf(view, conv_id, record),
+    definition_text,
+    nodes: [...graph.nodes.values()].map((node) => {
+      const { id, title, kind } = node
+      const handler = handlers.nameIn(view, conv_id, node)
+      const by_status = counts.get(id) ?? noTasks()
+      return {
+        ...{ id, title, kind, tasks: liveOf(by_status), by_status, to: edges.get(id) ?? [] },
+        waits_for: nodeWaits(node),
+        ...(handler === undefined ? {} : { handler }),
+      }
+    }),
+    shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: rightsOf(bits) })),
+  }
+}
+
+/** Grants are keyed by user, so this reads all of them; only administration needs it. */
+function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
+  return view
+    .scan({ ...keysOfType('grant'), limit: Infinity })
+    .map(({ key, value }) => ({ ...grantOfKey(key), bits: value[0] ?? 0 }))
+    .filter((grant) => grant.conv === conv_id)
+}

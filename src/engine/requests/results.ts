@@ -1,0 +1,155 @@
+/**
+ * Waits for the results of tasks (`Engine.result`): each ends once its task has ended or failed, or
+ * by its time, its signal or the end of the engine, whatever comes first.
+ *
+ * No end is missed: the first wait registers for ends and lets everything that ran before it become
+ * durable; then each wait reads its task, and is listed under its obj_id within that read. So the
+ * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
+ * of them share one registration and one timer.
+ */
+
+import { setMaxListeners } from 'node:events'
+import { is_over } from '../../codec/task-record.ts'
+import { type Clock, keepAlive, newAlarm } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import type { Task } from '../../core/model.ts'
+import type { Store, View } from '../../store/store.ts'
+import type { ResultOptions } from '../api/task-api.ts'
+
+export interface Results {
+  /** `read` returns the task as it stands in a view of durable state, or throws why it cannot. */
+  wait(read: (view: View) => Task, options?: ResultOptions): Promise<Task>
+  /** Waits that have not ended. */
+  count(): number
+  /** Every wait, and every later one, rejects with this fault; only the first call counts. */
+  close(reason: Fault): void
+}
+
+export interface ResultsParts {
+  readonly store: Pick<Store, 'view'>
+  readonly clock: Clock
+  readonly waits_max: number
+  /** Resolves once everything that ran before is durable or has failed. */
+  flush(): Promise<void>
+  /** Calls the listener with each task that ends or fails; the returned function ends that. */
+  onEnd(listener: (task: Task) => void): () => void
+}
+
+interface Wait {
+  readonly resolve: (task: Task) => void
+  readonly reject: (reason: unknown) => void
+  readonly signal: AbortSignal | undefined
+  readonly onAbort: (() => void) | undefined
+  /** When it is over; Infinity without a time. */
+  readonly until_ms: number
+  /** Of its task, once that is known to be live. */
+  obj_id: string | undefined
+}
+
+/** The shortest time between two looks at which waits are over, so that many cost little. */
+const look_ms_min = 10
+
+export function newResults(parts: ResultsParts): Results {
+  const { store, clock, waits_max } = parts
+  const waits = new Set<Wait>()
+  const by_id = new Map<string, Set<Wait>>()
+  let stopListening = (): void => {}
+  /** A program that only waits for a result must not end before it. */
+  let release = (): void => {}
+  /** What ran before the first wait. */
+  let before: Promise<void> = Promise.resolve()
+  const alarm = newAlarm(clock, endAllLate)
+  let closed: Fault | undefined
+
+  function add(wait: Wait): void {
+    waits.add(wait)
+    if (wait.signal !== undefined) {
+      // Any number of waits may share a signal; node would warn of a leak at the eleventh.
+      setMaxListeners(0, wait.signal)
+      wait.signal.addEventListener('abort', wait.onAbort as () => void)
+    }
+    if (waits.size === 1) {
+      stopListening = parts.onEnd(endWith)
+      release = keepAlive()
+      before = parts.flush()
+    }
+  }
+
+  /** False where the wait was over before. */
+  function remove(wait: Wait): boolean {
+    if (!waits.delete(wait)) return false
+    wait.signal?.removeEventListener('abort', wait.onAbort as () => void)
+    const same = wait.obj_id === undefined ? undefined : by_id.get(wait.obj_id)
+    if (same?.delete(wait) && same.size === 0) by_id.delete(wait.obj_id as string)
+    if (waits.size === 0) {
+      stopListening()
+      release()
+      alarm.clear()
+    }
+    return true
+  }
+
+  function list(wait: Wait, obj_id: string): void {
+    const same = by_id.get(obj_id)
+    wait.obj_id = obj_id
+    if (wait.until_ms <= clock.now_ms()) endLate(wait)
+    else if (same === undefined) by_id.set(obj_id, new Set([wait]))
+    else same.add(wait)
+  }
+
+  function endLate(wait: Wait): void {
+    if (remove(wait)) wait.reject(fault('result_timeout'))
+  }
+
+  function endWith(task: Task): void {
+    for (const wait of by_id.get(task.obj_id) ?? []) if (remove(wait)) wait.resolve(task)
+  }
+
+  function endAllLate(): void {
+    const now_ms = clock.now_ms()
+    let next_ms = Number.POSITIVE_INFINITY
+    for (const wait of waits) {
+      if (wait.until_ms > now_ms) next_ms = Math.min(next_ms, wait.until_ms)
+      else endLate(wait)
+    }
+    if (next_ms < Number.POSITIVE_INFINITY) alarm.ringBy(Math.max(next_ms, now_ms + look_ms_min))
+  }
+
+  async function look(wait: Wait, read: (view: View) => Task): Promise<void> {
+    try {
+      await before
+      await store.view((view) => {
+        if (!waits.has(wait)) return
+        const task = read(view)
+        if (!is_over[task.status]) list(wait, task.obj_id)
+        else if (remove(wait)) wait.resolve(task)
+      })
+    } catch (error) {
+      if (remove(wait)) wait.reject(error)
+    }
+  }
+
+  return {
+    wait: (read, { timeout_ms = Number.POSITIVE_INFINITY, signal } = {}) =>
+      new Promise((resolve, reject) => {
+        if (typeof timeout_ms !== 'number' || !(timeout_ms >= 0)) {
+          throw new RangeError(`timeout_ms: ${String(timeout_ms)} is no number from 0`)
+        }
+        signal?.throwIfAborted()
+        if (closed !== undefined) throw closed
+        if (waits.size >= waits_max) throw fault('overloaded', 'too many waits for results')
+        const onAbort =
+          signal === undefined ? undefined : () => void (remove(wait) && reject(signal.reason))
+        const until_ms = clock.now_ms() + timeout_ms
+        const wait: Wait = { resolve, reject, signal, onAbort, until_ms, obj_id: undefined }
+        add(wait)
+        if (timeout_ms > 0) alarm.ringBy(until_ms)
+        void look(wait, read)
+      }),
+    count: () => waits.size,
+    close(reason) {
+      closed ??= reason
+      for (const wait of waits) if (remove(wait)) wait.reject(closed)
+    },
+  }
+}

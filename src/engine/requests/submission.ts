@@ -1,0 +1,165 @@
+/**
+ * The entry of ops: admits a request, or lets it wait for room, and puts it into the queue of
+ * transactions. What fails there is a fault of the store, or a bug, which the caller gets as
+ * `internal_error`.
+ */
+import { checkOpCount } from '../../codec/op.ts'
+import type { Counters } from '../../core/counters.ts'
+import { codeOf, fault, isFault, isStoreUnavailable } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
+import type { ApplyOps, Outcome, Replays } from '../replays/replays.ts'
+import type { RequestName } from '../replays/request-name.ts'
+import { applyOps } from '../tasks/ops.ts'
+import { type Admission, isRead } from '../transactions/admission.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+import type { QueuedRequest, TransactionQueue } from '../transactions/transaction-queue.ts'
+import type { TracedOrder, Traces } from './traces.ts'
+
+export interface Submission {
+  /**
+   * As `ServedEngine.submit`; what `may_wait`, a call of this process, waits for room in the queue.
+   */
+  submit(ops: readonly (Op | OpResult)[], caller: Caller, may_wait?: boolean): Promise<OpResult[]>
+  /** A change of one task for a server, under the bounds of ops. */
+  change(
+    name: 'cancel' | 'retry',
+    op: ModifyOp,
+    caller: Caller,
+    change: (tx: Transaction) => OpResult,
+  ): Promise<OpResult>
+  /** A change of one task for the embedder, without bounds. */
+  run<Result extends OpResult>(
+    order: TracedOrder,
+    caller: Caller,
+    change: (tx: Transaction) => Result,
+  ): Promise<Result>
+  /** Resolves once everything requested before is on disk, also the calls that wait for room. */
+  flush(): Promise<void>
+}
+
+export interface SubmissionOptions {
+  readonly limits: Limits
+  readonly admission: Admission
+  readonly transactions: TransactionQueue
+  readonly counters: Counters
+  readonly traces: Traces | undefined
+  readonly replays: Replays
+  /** Called for a bug: an exception that is no Fault. */
+  onBug(error: unknown): void
+}
+
+export function newSubmission(options: SubmissionOptions): Submission {
+  const { limits, admission, transactions, counters, traces, replays } = options
+
+  /** A request has this one promise: from its entry to its answer there are calls alone. */
+  function submit(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    may_wait = false,
+  ): Promise<OpResult[]> {
+    return new Promise((resolve, reject) => {
+      const began_ms = may_wait ? counters.beginRequest() : 0
+      let entered_bytes = 0
+      let begin = (): void => {}
+      const refuse = (reason: unknown): void => {
+        if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
+        reject(reason)
+      }
+      let name: RequestName | undefined
+      const run = (tx: Transaction, apply: ApplyOps = applyOps): Outcome =>
+        name === undefined
+          ? apply(tx, ops, caller)
+          : replays.applyOnce(tx, name, ops, caller, apply)
+      const request: QueuedRequest<Outcome> = {
+        run,
+        resolve(outcome) {
+          admission.leave(ops.length, entered_bytes)
+          if ('code' in outcome) return refuse(outcome)
+          const is_repeat = 'is_repeat' in outcome
+          if (is_repeat) counters.countReplay()
+          else {
+            counters.countOps(outcome)
+            if (name?.kept !== undefined) replays.onKept(name.kept)
+          }
+          if (may_wait) counters.countRequest('library', 'ok', began_ms)
+          resolve(is_repeat ? outcome.results : outcome)
+        },
+        reject(error) {
+          // It has read what a full disk then refused, and reads again what is there.
+          if (isFault(error) && error.code === 'no_space' && ops.every(isRead)) return begin()
+          admission.leave(ops.length, entered_bytes)
+          // After the turn of the queue: `onBug` is not ours, and may call the engine or throw.
+          Promise.reject(error).catch(throwFault).catch(refuse)
+        },
+      }
+      try {
+        checkOpCount(ops.length, limits.ops_max)
+        name = replays.nameOf(ops, caller)
+        // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
+        const trace = may_wait ? traces?.of(caller) : caller.trace
+        begin = (): void => {
+          if (traces === undefined || trace === undefined) transactions.enter(request)
+          else traces.apply(transactions, ops, trace, run).then(request.resolve, request.reject)
+        }
+        const enter = (bytes: number): void => {
+          entered_bytes = bytes
+          begin()
+        }
+        const bytes = admission.enter(ops, caller, may_wait)
+        // The ops are queued in the turn that gives them room, before any later ones.
+        if (bytes === undefined) admission.wait(ops, enter, refuse)
+        else enter(bytes)
+      } catch (error) {
+        refuse(error)
+      }
+    })
+  }
+
+  function run<Result extends OpResult>(
+    order: TracedOrder,
+    caller: Caller,
+    change: (tx: Transaction) => Result,
+  ): Promise<Result> {
+    const trace = traces?.of(caller)
+    if (traces === undefined || trace === undefined) return transactions.run(change)
+    return traces.run(transactions, order, trace, change)
+  }
+
+  async function change(
+    name: 'cancel' | 'retry',
+    op: ModifyOp,
+    caller: Caller,
+    change: (tx: Transaction) => OpResult,
+  ): Promise<OpResult> {
+    // A canceled task is soon removed: the one way for callers to make room.
+    const bytes = admission.enter([op], caller, false, name === 'cancel') as number
+    try {
+      const result = await run({ name, conv_id: op.conv_id }, caller, change)
+      counters.countOp(name, result.proc)
+      return result
+    } catch (error) {
+      throwFault(error)
+    } finally {
+      admission.leave(1, bytes)
+    }
+  }
+
+  function throwFault(error: unknown): never {
+    if (isStoreUnavailable(error)) throw error
+    options.onBug(error)
+    throw fault('internal_error', undefined, { cause: error })
+  }
+
+  function flush(): Promise<void> {
+    return new Promise((resolve) => {
+      const start = (): void => {
+        void transactions.update(() => {}).then(resolve, () => resolve())
+      }
+      if (!admission.hasLine()) start()
+      else admission.wait([], start, start)
+    })
+  }
+
+  return { submit, change, run, flush }
+}

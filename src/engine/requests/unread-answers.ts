@@ -1,0 +1,124 @@
+/**
+ * Bounds the memory of answers that their readers have not read yet. Room for an answer is reserved
+ * before its ops are applied, and released once the answer is read or the reader is gone. So a
+ * connection that does not read costs no more than its share, a caller with many of them no more
+ * than his, which leaves room for others, and all callers together no more than `answers_bytes_max`
+ * and a short answer for each connection.
+ */
+
+import { systemClock } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { OpType } from '../../core/model.ts'
+
+/** The unread answers of one connection. */
+export interface AnswerAccount {
+  /**
+   * Reserves room for the answer to these ops, for this caller. Throws `overloaded` where there is
+   * none.
+   */
+  reserve(ops: readonly { readonly type?: OpType }[], caller: string): AnswerReservation
+}
+
+export interface AnswerReservation {
+  /** Reserves more bytes; false where there is no room for them. */
+  add(bytes: number): boolean
+  /** The answer is made and takes this many bytes. */
+  set(bytes: number): void
+  /**
+   * The answer is read, or never will be. Nothing is reserved after it, also for an answer that is
+   * made for a caller who has left meanwhile.
+   */
+  release(): void
+}
+
+/** Bytes of a result without the task: its ref, id and description, all escaped. */
+const result_bytes = 2_048
+/** While an answer is sent, the engine and the server each have a copy. */
+const copies = 2
+/** A connection without unread answers gets room for a short one, whatever others hold. */
+const short_bytes_max = 16 * 1024
+
+/** Bytes of answers made or read, after which V8 is asked for a collection. */
+const collect_bytes = 64 * 1024 * 1024
+/** By then servers have dropped the answers that are read. */
+const collect_after_ms = 500
+
+/** An allocation makes V8 consider a collection. It costs no memory, because nothing is written. */
+function collect(): void {
+  void new ArrayBuffer(2 * collect_bytes)
+}
+
+/** Returns a function that makes the account of a new connection; all accounts share one total. */
+export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
+  let held_bytes = 0
+  /** By caller, of those who have unread answers. */
+  const held_by = new Map<string, number>()
+  let moved_bytes = 0
+
+  function countMoved(bytes: number): void {
+    moved_bytes += bytes
+    if (moved_bytes < collect_bytes) return
+    moved_bytes = 0
+    systemClock.wake_at(systemClock.now_ms() + collect_after_ms, collect)
+  }
+
+  /** The tasks that a request shows are bounded together, by `answer_bytes_max`. */
+  function estimate(ops: readonly { readonly type?: OpType }[]): number {
+    let shown_bytes = 0
+    for (const { type } of ops) if (type === 'show') shown_bytes += limits.task_bytes_max
+    return ops.length * result_bytes + Math.min(shown_bytes, limits.answer_bytes_max)
+  }
+
+  return () => {
+    let account_bytes = 0
+    const hold = (caller: string, more_bytes: number): void => {
+      held_bytes += more_bytes
+      account_bytes += more_bytes
+      const caller_bytes = (held_by.get(caller) ?? 0) + more_bytes
+      if (caller_bytes > 0) held_by.set(caller, caller_bytes)
+      else held_by.delete(caller)
+    }
+    const fits = (caller: string, bytes: number): boolean =>
+      held_bytes + bytes <= limits.answers_bytes_max &&
+      (held_by.get(caller) ?? 0) + bytes <= limits.caller_answer_bytes_max
+    const hasRoom = (caller: string, bytes: number): boolean => {
+      if (account_bytes === 0) return bytes <= short_bytes_max || fits(caller, bytes)
+      return account_bytes + bytes <= limits.connection_answer_bytes_max && fits(caller, bytes)
+    }
+    return {
+      reserve(ops, caller) {
+        let bytes = copies * estimate(ops)
+        if (!hasRoom(caller, bytes)) {
+          throw fault('overloaded', 'too many answers have not been read')
+        }
+        let made_bytes = 0
+        let is_released = false
+        hold(caller, bytes)
+        return {
+          add(more_bytes) {
+            if (is_released) return true
+            if (!hasRoom(caller, copies * more_bytes)) return false
+            hold(caller, copies * more_bytes)
+            bytes += copies * more_bytes
+            return true
+          },
+          set(answer_bytes) {
+            if (is_released) return
+            made_bytes = answer_bytes
+            hold(caller, copies * made_bytes - bytes)
+            bytes = copies * made_bytes
+            countMoved(made_bytes)
+          },
+          release() {
+            is_released = true
+            hold(caller, -bytes)
+            countMoved(made_bytes)
+            bytes = 0
+            made_bytes = 0
+          },
+        }
+      },
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The commands that copy data to another task: create one, or modify one found by its ref. The
+ * rules are those of an op (task-rules): where an op would be refused, the command fails. Unlike an
+ * op, a create is never taken for the repetition of an earlier one: processes use a ref as a lock.
+ */
+import { mergeDocs } from '../../codec/doc-text.ts'
+import { is_live, type TaskRecord } from '../../codec/task-record.ts'
+import type { Doc } from '../../core/model.ts'
+import type { Command, FailCommand } from '../../process/logic.ts'
+import { advice } from '../../process/logics/failures.ts'
+import type { Process } from '../transactions/catalog.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+import { resolveTarget } from './evaluation-context.ts'
+import { recordEvent } from './history.ts'
+import {
+  accessDenied,
+  checkNewTask,
+  damaged,
+  inactiveOf,
+  modifyTask,
+  no_callback,
+  not_found_task,
+  type OpRefusal,
+  overSize,
+  ref_taken,
+  stays,
+} from './task-rules.ts'
+import { loadTask, saveTask, taskIdOfRef } from './task-store.ts'
+import { failCommand, resume, startTask, withMembers } from './transitions.ts'
+
+type CopyCreate = Extract<Command, { command: 'copy_create' }>
+type CopyModify = Extract<Command, { command: 'copy_modify' }>
+
+export function copyCreate(
+  tx: Transaction,
+  process: Process,
+  task: TaskRecord,
+  { conv, ref: ref_text, doc, err_node_id }: CopyCreate,
+): Command {
+  const target = resolveTarget(tx, process, task, conv, 'create')
+  if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
+  const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
+  // The task holds its own ref, also before it is saved for the first time.
+  const check = isOwnRef(task, target, ref_text) ? ref_taken : checkNewTask(tx, target, ref, doc)
+  if (!('former' in check)) {
+    const refusal = 'code' in check ? check : ref_taken
+    return copyFailed(inactiveOf(target) ?? refusal, err_node_id)
+  }
+  const copied = copyDone(tx, task.doc, err_node_id)
+  if (copied.command === 'set') {
+    const { user_id, moves, trace } = task
+    const given = { conv_id: target.conv_id, ref, user_id, doc, former: check.former, trace }
+    startTask(tx, given, target.graph.start_id, moves, 'copy')
+  }
+  return copied
+}
+
+export function copyModify(
+  tx: Transaction,
+  process: Process,
+  task: TaskRecord,
+  command: CopyModify,
+): Command {
+  const { conv, ref, doc, is_sync, err_node_id } = command
+  const target = resolveTarget(tx, process, task, conv, 'modify')
+  if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
+  const inactive = inactiveOf(target)
+  if (inactive !== undefined) return copyFailed(inactive, err_node_id)
+  const obj_id = taskIdOfRef(tx.view, target.conv_id, ref)
+  if (obj_id === task.obj_id || isOwnRef(task, target, ref)) {
+    // The running task does not wait for a callback.
+    if (is_sync) return copyFailed(no_callback, err_node_id)
+    return copyDone(tx, mergeDocs(task.doc, doc), err_node_id)
+  }
+  const copied = copyDone(tx, task.doc, err_node_id)
+  if (copied.command !== 'set') return copied
+  const refusal = modifyOther(tx, target, task, obj_id, command)
+  return refusal === undefined ? copied : copyFailed(refusal, err_node_id)
+}
+
+function modifyOther(
+  tx: Transaction,
+  target: Process,
+  from: TaskRecord,
+  obj_id: string | undefined,
+  command: CopyModify,
+): OpRefusal | undefined {
+  const draft = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
+  if (draft === 'damaged') return damaged(obj_id as string)
+  if (draft === undefined || !is_live[draft.task.status]) return not_found_task
+  const resume_at = modifyTask(tx, target, draft.task, command.doc, command)
+  if (typeof resume_at === 'object') return resume_at
+  recordEvent(tx, draft.task, 'copy')
+  if (resume_at !== stays) resume(tx, draft.task, resume_at, from.moves)
+  saveTask(tx, draft)
+  return undefined
+}
+
+function isOwnRef(task: TaskRecord, { conv_id }: Process, ref: string | undefined): boolean {
+  return task.conv_id === conv_id && ref !== undefined && task.ref?.text === ref
+}
+
+function copyDone(tx: Transaction, doc: Doc, err_node_id: string | undefined): Command {
+  const done = withMembers(doc, { __conveyor_copy_task_result__: 'ok' })
+  const over = overSize(tx, done)
+  if (over !== undefined) return copyFailed(over, err_node_id)
+  return { command: 'set', doc: done, err_node_id }
+}
+
+/** The tags that differ from the code of the refusal. */
+const tags: Readonly<Record<string, string>> = {
+  task_size_overflow_limit: 'copy_task_size_overflow_limit',
+  conv_not_found: 'access_denied',
+  task_damaged: 'copy_task_fatal_error',
+}
+
+/** Another try may succeed. */
+const may_pass: ReadonlySet<string> = new Set(['task_damaged', 'too_many_tasks'])
+
+function copyFailed(
+  { code, description }: OpRefusal,
+  err_node_id: string | undefined,
+): FailCommand {
+  const error_type = may_pass.has(code) ? 'hardware' : 'software'
+  const text = code === 'task_size_overflow_limit' ? description + advice : description
+  return failCommand('copy_task', error_type, tags[code] ?? code, text, err_node_id)
+}

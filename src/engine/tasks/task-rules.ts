@@ -1,0 +1,147 @@
+/**
+ * The rules for creating and modifying a task, for ops of callers and for logics alike: what is
+ * refused, in the order of the fault table, and where a modified task resumes.
+ */
+import { digestOf, mergeDocs } from '../../codec/doc-text.ts'
+import { bytesOf } from '../../codec/json.ts'
+import { is_live, type TaskRecord } from '../../codec/task-record.ts'
+import type { OpFaultCode } from '../../core/faults.ts'
+import type { Doc, Ref } from '../../core/model.ts'
+import type { Process } from '../transactions/catalog.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+import { createDigest, loadTask, taskIdOfRef } from './task-store.ts'
+import { countSteps } from './transitions.ts'
+import { callbackLogic, isIdle } from './waits.ts'
+
+/** Why an op, or a logic that does the same, is refused. */
+export interface OpRefusal {
+  readonly code: OpFaultCode
+  readonly description: string
+  /** The task it is about, where known. */
+  readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
+}
+
+/**
+ * `same` is the live task that an equal create has made before; `former` the ended task whose ref a
+ * new one takes.
+ */
+export type NewTaskCheck =
+  | { readonly former: TaskRecord | undefined }
+  | { readonly same: TaskRecord }
+  | OpRefusal
+
+/** For a ref that no task has. */
+const is_new: NewTaskCheck = { former: undefined }
+
+export function checkNewTask(
+  tx: Transaction,
+  process: Process,
+  ref: Ref | undefined,
+  doc: Doc,
+  identity = doc,
+): NewTaskCheck {
+  let clash: OpRefusal | undefined
+  let check = is_new
+  if (ref !== undefined) {
+    const obj_id = taskIdOfRef(tx.view, process.conv_id, ref.text)
+    const holder = obj_id === undefined ? undefined : loadTask(tx.view, obj_id)
+    if (holder === 'damaged') clash = damaged(obj_id as string)
+    else if (holder !== undefined && !is_live[holder.task.status]) check = { former: holder.task }
+    else if (holder !== undefined) {
+      if (createDigest(holder.task).equals(digestOf(identity))) return { same: holder.task }
+      clash = { ...ref_taken, task: { obj_id: holder.task.obj_id } }
+    }
+  }
+  const inactive = inactiveOf(process)
+  if (inactive !== undefined) return inactive
+  const over = overSize(tx, doc)
+  if (over !== undefined) return over
+  const mistake = process.graph.checkParams(doc, tx.steps)
+  countSteps(tx)
+  if (mistake !== undefined) {
+    const description = `Param: ${mistake.param}, Error: ${mistake.error}`
+    return { code: 'wrong_validate_params', description }
+  }
+  return clash ?? (tx.hasRoom(process.conv_id) ? check : full(tx, process))
+}
+
+/** `modifyTask` returns this where the task does not resume. */
+export const stays = -1
+
+/**
+ * Merges data into a live task. Returns the logic of its node at which the task resumes: after the
+ * callback that it waits for, or 0 in a state process; else `stays`.
+ */
+export function modifyTask(
+  tx: Transaction,
+  process: Process,
+  task: TaskRecord,
+  data: Doc,
+  demands: { readonly is_sync: boolean; readonly node_id?: string | undefined },
+): number | OpRefusal {
+  const { is_sync, node_id } = demands
+  const callback_at = callbackLogic(tx, process, task)
+  const is_elsewhere = node_id !== undefined && node_id !== task.node_id
+  if ((is_sync || node_id !== undefined) && (callback_at === -1 || is_elsewhere)) {
+    return { ...no_callback, task }
+  }
+  const doc = mergeDocs(task.doc, data)
+  const over = overSize(tx, doc)
+  if (over !== undefined) return { ...over, task }
+  task.doc = doc
+  if (callback_at !== -1) return callback_at + 1
+  return process.graph.kind === 'state' && isIdle(task) ? 0 : stays
+}
+
+export const paused: OpRefusal = {
+  code: 'conveyor_is_not_active',
+  description: 'conveyor is not active',
+}
+
+/** Of a process that was imported without nodes. */
+const draft: OpRefusal = { ...paused, description: 'conveyor is not active: a draft without nodes' }
+
+/** Why a process takes no tasks; undefined where it takes them. */
+export function inactiveOf({ record }: Process): OpRefusal | undefined {
+  if (record.is_draft === true) return draft
+  return record.status === 'paused' ? paused : undefined
+}
+
+export const ref_taken: OpRefusal = { code: 'not_unical_ref', description: 'not unical reference' }
+
+export const not_found_task: OpRefusal = { code: 'not_found_task', description: 'not found task' }
+
+export const no_callback: OpRefusal = {
+  code: 'no_api_callback_in_node_with_task',
+  description: 'no api callback logic in node with task',
+}
+
+function full(tx: Transaction, { conv_id }: Process): OpRefusal {
+  const { process_tasks_max } = tx.engine.limits
+  const description = `process ${conv_id} has ${process_tasks_max} live tasks, its limit`
+  return { code: 'too_many_tasks', description }
+}
+
+export function damaged(obj_id: string): OpRefusal {
+  const description = 'the stored record fails its checksum'
+  return { code: 'task_damaged', description, task: { obj_id } }
+}
+
+export function accessDenied(user: string | undefined, conv_id: string): OpRefusal {
+  return { code: 'access_denied', description: `user: ${user ?? '-'}, conv_id: ${conv_id}` }
+}
+
+export function noProcess(conv_id: string): OpRefusal {
+  return { code: 'conv_not_found', description: `Object conv with id ${conv_id} does not exist` }
+}
+
+/** The refusal of data over `task_bytes_max`. */
+export function overSize(tx: Transaction, { text }: Doc): OpRefusal | undefined {
+  const bytes_max = tx.engine.limits.task_bytes_max
+  // A UTF-16 unit takes at most 3 bytes, so a short text is not counted.
+  if (text.length * 3 <= bytes_max) return undefined
+  const bytes = bytesOf(text)
+  if (bytes <= bytes_max) return undefined
+  const description = `Your task size: ${bytes} bytes, Max available task size: ${bytes_max} bytes`
+  return { code: 'task_size_overflow_limit', description }
+}

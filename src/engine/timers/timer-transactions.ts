@@ -1,0 +1,172 @@
+/**
+ * The transactions of the timers, each one slice of bounded size: fire due timers, run ready tasks,
+ * migrate tasks from dropped nodes, and remove ended tasks after their retention time. Also the
+ * reads that find when the next slice is due.
+ */
+import {
+  dueOf,
+  dueUpTo,
+  endedOf,
+  endedUpTo,
+  keysOfType,
+  processKey,
+  processOfKey,
+  taskOfKey,
+  tasksAtNode,
+  timeOfKey,
+} from '../../codec/keys.ts'
+import { decodeRecord, encodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import type { View } from '../../store/store.ts'
+import { enterNode } from '../tasks/advance.ts'
+import { migrateTask } from '../tasks/migrate.ts'
+import { advanceReady, saveAndDrain } from '../tasks/run-queue.ts'
+import { loadTask, removeEnded, type TaskDraft } from '../tasks/task-store.ts'
+import { fail } from '../tasks/transitions.ts'
+import type { Process } from '../transactions/catalog.ts'
+import { beginOp } from '../transactions/move-budget.ts'
+import { processesWith } from '../transactions/scans.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+
+/** What is due in a file that has just been opened. */
+export interface DueTimers {
+  /** conv_id → the due time of its first timer. */
+  readonly due: ReadonlyMap<string, number>
+  /** Processes with tasks in dropped nodes. */
+  readonly to_migrate: readonly string[]
+  readonly oldest_ended_ms: number | undefined
+}
+
+/** Reads one due key of each active process; nothing else is scanned. */
+export function readTimers(view: View): DueTimers {
+  const due = new Map<string, number>()
+  const to_migrate: string[] = []
+  for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {
+    const conv_id = processOfKey(key)
+    const record = decodeRecord<ProcessRecord>(value)
+    if (record.status === 'paused') continue
+    const first_ms = firstDue(view, conv_id)
+    if (first_ms !== undefined) due.set(conv_id, first_ms)
+    if (Object.keys(record.moves).length > 0) to_migrate.push(conv_id)
+  }
+  return { due, to_migrate, oldest_ended_ms: oldestEnded(view) }
+}
+
+function firstDue(view: View, conv_id: string): number | undefined {
+  const [first] = view.scan({ ...dueOf(conv_id), limit: 1 })
+  return first === undefined ? undefined : timeOfKey(first.key).ms
+}
+
+/** Fires up to `tasks_max` timers due at `until_ms`; returns when the next one is due. */
+export function fireDue(
+  tx: Transaction,
+  conv_id: string,
+  until_ms: number,
+  tasks_max: number,
+): number | undefined {
+  const process = tx.process(conv_id)
+  if (process === undefined || process.record.status === 'paused') return undefined
+  const overdue = tx.store.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
+  for (const { key } of overdue) {
+    // The rest fires in the next slice, so that callers are not delayed.
+    if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
+    const draft = loadTask(tx.store, taskOfKey(key))
+    // A due key without a readable task is removed, so that it does not fire again and again;
+    // `check` names the task. The key also goes if an earlier task of this slice has changed it.
+    if (draft === undefined || draft === 'damaged' || draft.task.due_ms !== timeOfKey(key).ms) {
+      tx.store.del(key)
+      continue
+    }
+    beginOp(tx)
+    fire(tx, process, draft)
+    saveAndDrain(tx, draft)
+  }
+  return firstDue(tx.store, conv_id)
+}
+
+function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
+  const { task } = draft
+  if (task.wait === 'ready') {
+    advanceReady(tx, process, draft)
+    return
+  }
+  task.due_ms = 0
+  if (migrateTask(tx, process, draft)) return
+  tx.recordCount('timers_fired')
+  // The present definition counts, which may have changed since the timer was set.
+  const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
+  const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
+  if (semaphor !== undefined) enterNode(tx, process, draft, semaphor.to_node_id, 'timer')
+}
+
+/** Quarantines the first due task of a process: it fails with the tag `internal_error`. */
+export function quarantineFirstDue(tx: Transaction, conv_id: string): number | undefined {
+  const [first] = tx.store.scan({ ...dueUpTo(conv_id, tx.now_ms), limit: 1 })
+  const draft = first && loadTask(tx.store, taskOfKey(first.key))
+  if (draft !== undefined && draft !== 'damaged') {
+    fail(tx, draft.task, 'internal_error', 'the engine stumbled on this task')
+    saveAndDrain(tx, draft)
+  }
+  return firstDue(tx.store, conv_id)
+}
+
+/**
+ * Migrates up to `tasks_max` tasks of a process from dropped nodes; returns true once none is left
+ * there, or only damaged ones, which stay for `check` to name.
+ */
+export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {
+  const process = tx.process(conv_id)
+  if (process === undefined || process.record.status === 'paused') return true
+  const dropped = Object.keys(process.record.moves)
+  if (dropped.length === 0) return true
+  let left = tasks_max
+  let moved = 0
+  for (const node_id of dropped) {
+    for (const { key } of tx.store.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
+      left--
+      const draft = loadTask(tx.store, taskOfKey(key))
+      if (draft === undefined || draft === 'damaged') continue
+      beginOp(tx)
+      if (!migrateTask(tx, process, draft)) continue
+      saveAndDrain(tx, draft)
+      moved++
+      if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) return false
+    }
+    if (left === 0) return moved === 0
+  }
+  if (moved < tasks_max - left) return true
+  tx.store.put(processKey(conv_id), encodeRecord({ ...process.record, moves: {} }))
+  return true
+}
+
+/**
+ * Removes up to `tasks_max` tasks that ended at `until_ms` or before, process by process. Returns
+ * when the oldest one left has ended.
+ */
+export function sweepEnded(
+  tx: Transaction,
+  until_ms: number,
+  tasks_max: number,
+): number | undefined {
+  const { store } = tx
+  let left = tasks_max
+  for (const conv_id of processesWith(store, 'ended')) {
+    for (const { key } of store.scan({ ...endedUpTo(conv_id, until_ms), limit: left })) {
+      store.del(key)
+      removeEnded(tx, taskOfKey(key))
+      left--
+    }
+    if (left === 0) break
+  }
+  return oldestEnded(store)
+}
+
+function oldestEnded(view: View): number | undefined {
+  let oldest_ms: number | undefined
+  for (const conv_id of processesWith(view, 'ended')) {
+    const [first] = view.scan({ ...endedOf(conv_id), limit: 1 })
+    if (first === undefined) continue
+    const { ms } = timeOfKey(first.key)
+    if (oldest_ms === undefined || ms < oldest_ms) oldest_ms = ms
+  }
+  return oldest_ms
+}

@@ -1,0 +1,200 @@
+/**
+ * Decides whether a request may enter: the whole-request faults that the engine finds, in the order
+ * of the fault table, the rate of a user, and the bounds on ops that wait for the disk.
+ *
+ * Where the queue is full, a request of a server is refused, because its caller can come again. A
+ * call of this process waits for room, behind the calls that came before it, up to a bound on the
+ * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it. While the
+ * store is unavailable everybody is refused, because nothing says for how long.
+ */
+import { bytesOf } from '../../codec/json.ts'
+import { isOp } from '../../codec/op.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Fault, fault, type WholeFaultCode } from '../../core/faults.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { Store } from '../../store/store.ts'
+import { newRateLimit } from './rate-limit.ts'
+
+export interface Admission {
+  /** `ok`, or why no request of a server may enter now, be it a single op. */
+  health(): 'ok' | WholeFaultCode
+  /** Throws `rate_limited` while the user is over the rate. */
+  checkRate(user: string): void
+  /** Takes as much as an op from the rate of the caller. Throws `rate_limited`. */
+  payForRead(caller: Caller): void
+  /**
+   * Reserves room for a request and returns the bytes that `leave` gives back. Throws the first
+   * whole-request fault that applies. Undefined: it `may_wait` and must, so `wait` comes next.
+   * What `frees_room` enters on a full disk too.
+   */
+  enter(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    may_wait: boolean,
+    frees_room?: boolean,
+  ): number | undefined
+  /** Calls `start` once room is reserved, or else `refuse` with the fault that came first. */
+  wait(
+    ops: readonly (Op | OpResult)[],
+    start: (bytes: number) => void,
+    refuse: (reason: Fault) => void,
+  ): void
+  leave(op_count: number, bytes: number): void
+  /** Whether calls wait for room. */
+  hasLine(): boolean
+  /** What has entered and is not durable yet. */
+  waiting(): { readonly ops: number; readonly bytes: number }
+  /**
+   * Whether the disk has room for timers and jobs. Its bound is half of that for callers, so that
+   * accepted tasks still end on a disk that is nearly full.
+   */
+  hasRoom(): boolean
+  /** From now on only requests that may wait, the embedder's own, are taken, until the close. */
+  drain(): void
+  /** Every later request, and each that waits, is refused with `shutting_down`. */
+  close(): void
+}
+
+export interface AdmissionOptions {
+  readonly limits: Limits
+  readonly store: Store
+  readonly clock: Clock
+  /** Why the store has stopped writing, if it has. */
+  readonly failure: () => Fault | undefined
+}
+
+/** How often timers and jobs check a full disk again. */
+export const full_disk_ms = 1_000
+
+/**
+ * Disk bytes for a byte that waits: it is written to the commit log and to pages that are half
+ * empty.
+ */
+const disk_bytes_per_byte = 3
+
+/** What a waiting op takes beside its data, about. */
+const waiting_op_bytes = 1_536
+
+interface Waiting {
+  readonly ops: number
+  readonly bytes: number
+  readonly start: (bytes: number) => void
+  readonly refuse: (reason: Fault) => void
+  next: Waiting | undefined
+}
+
+export function newAdmission(options: AdmissionOptions): Admission {
+  const { limits, store, clock, failure } = options
+  const rate = newRateLimit(limits.rate_ops_per_s, () => clock.now_ms())
+  let ops_waiting = 0
+  let bytes_waiting = 0
+  /** The line of calls that wait for room. */
+  let first: Waiting | undefined
+  let last: Waiting | undefined
+  let line_bytes = 0
+  let is_draining = false
+  let is_closed = false
+
+  function hasDiskSpace(free_bytes_min: number, bytes = 0): boolean {
+    return store.hasRoom(free_bytes_min + disk_bytes_per_byte * (bytes_waiting + bytes))
+  }
+
+  const isAway = (): boolean => store.unavailable() !== undefined
+
+  function isQueueFull(ops: number, bytes: number): boolean {
+    if (ops_waiting + ops > limits.queue_ops_max) return true
+    return bytes_waiting > 0 && bytes_waiting + bytes > limits.queue_bytes_max
+  }
+
+  function refusal(is_full: boolean, bytes: number): WholeFaultCode | undefined {
+    if (is_closed) return 'shutting_down'
+    if (failure() !== undefined) return 'store_failed'
+    if (is_full || isAway()) return 'overloaded'
+    const has_room = !store.isFull() && hasDiskSpace(limits.disk_free_bytes_min, bytes)
+    return has_room ? undefined : 'no_space'
+  }
+
+  /** Whether these ops may join the line; ops that never fit may not. */
+  function fitsLine(ops: number, bytes: number): boolean {
+    if (ops > limits.queue_ops_max) return false
+    return line_bytes + bytes + ops * waiting_op_bytes <= limits.waiting_bytes_max
+  }
+
+  /** Lets those in for whom there is room, or who are refused now. */
+  function moveLine(): void {
+    while (first !== undefined && (is_closed || !isQueueFull(first.ops, first.bytes))) {
+      const { ops, bytes, start, refuse, next } = first
+      first = next
+      if (first === undefined) last = undefined
+      line_bytes -= bytes + ops * waiting_op_bytes
+      const code = refusal(false, bytes)
+      if (code !== undefined) {
+        refuse(fault(code))
+        continue
+      }
+      ops_waiting += ops
+      bytes_waiting += bytes
+      start(bytes)
+    }
+  }
+
+  return {
+    health: () => (is_draining ? 'shutting_down' : (refusal(isQueueFull(1, 1), 0) ?? 'ok')),
+    checkRate: rate.check,
+    payForRead({ user, payer = user }) {
+      if (payer === undefined) return
+      rate.check(payer)
+      rate.take(payer, 1)
+    },
+    enter(ops, { user, payer = user }, may_wait, frees_room = false) {
+      const bytes = bytesOfAll(ops)
+      if (payer !== undefined) rate.check(payer)
+      const is_full = first !== undefined || isQueueFull(ops.length, bytes)
+      const reason = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
+      // What writes nothing needs no room on the disk.
+      const needs_none = reason === 'no_space' && (frees_room || ops.every(isRead))
+      const code = needs_none ? undefined : reason
+      const must_wait =
+        code === 'overloaded' && may_wait && !isAway() && fitsLine(ops.length, bytes)
+      if (code !== undefined && !must_wait) throw fault(code)
+      if (payer !== undefined) rate.take(payer, ops.length)
+      if (must_wait) return undefined
+      ops_waiting += ops.length
+      bytes_waiting += bytes
+      return bytes
+    },
+    wait(ops, start, refuse) {
+      const one = { ops: ops.length, bytes: bytesOfAll(ops), start, refuse, next: undefined }
+      line_bytes += one.bytes + one.ops * waiting_op_bytes
+      if (last === undefined) first = one
+      else last.next = one
+      last = one
+    },
+    leave(op_count, bytes) {
+      ops_waiting -= op_count
+      bytes_waiting -= bytes
+      if (first !== undefined) moveLine()
+    },
+    hasLine: () => first !== undefined,
+    waiting: () => ({ ops: ops_waiting, bytes: bytes_waiting }),
+    hasRoom: () => !isAway() && hasDiskSpace(limits.disk_free_bytes_min / 2),
+    drain() {
+      is_draining = true
+    },
+    close() {
+      is_closed = true
+      moveLine()
+    },
+  }
+}
+
+/** What writes nothing. */
+export const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
+
+/** About what ops take in memory until they are durable. */
+function bytesOfAll(ops: readonly (Op | OpResult)[]): number {
+  let bytes = 0
+  for (const op of ops) if (isOp(op) && op.type !== 'show') bytes += bytesOf(op.data.text)
+  return bytes
+}

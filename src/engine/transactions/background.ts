@@ -1,0 +1,115 @@
+/**
+ * The one loop of what the engine does by itself: it fires timers and schedules, migrates tasks,
+ * hands them over to handlers, and removes ended tasks and old changes. What there is to do is data
+ * in the store; each kind of work knows when its next step is due.
+ *
+ * A step is a transaction of bounded size, or a few, between those of callers. Kinds that are due
+ * take turns, so none delays another for long. On a full disk only those go on that free room.
+ */
+import { type Clock, newAlarm } from '../../core/clock.ts'
+import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
+import { type Admission, full_disk_ms } from './admission.ts'
+
+/** One kind of work. */
+export interface Work {
+  /** When its next step is due, at once if that is past; Infinity while there is nothing to do. */
+  due_ms(): number
+  /** Rejects where the store takes nothing now: then the step is still due. */
+  step(): Promise<void>
+  readonly frees_room?: true
+}
+
+export interface Background {
+  start(): void
+  /** After something may be due earlier than before. */
+  wake(): void
+  isBusy(): boolean
+  /** Whether a bug has stopped it; it begins again at the next opening. */
+  isBroken(): boolean
+  /** Resolves once the step under way is done; none begins after that. */
+  stop(): Promise<void>
+}
+
+export interface BackgroundOptions {
+  readonly clock: Clock
+  readonly admission: Admission
+  readonly works: readonly Work[]
+  /** Called for a bug, an exception that is no Fault, which a step has not isolated: all stops. */
+  onBug(error: unknown): void
+}
+
+export function newBackground(options: BackgroundOptions): Background {
+  const { clock, admission, works } = options
+  const alarm = newAlarm(clock, run)
+  let running: Promise<void> | undefined
+  let is_started = false
+  let is_stopped = false
+  let is_broken = false
+  /** A full disk has refused a commit: nothing is tried before this time. */
+  let held_until_ms = 0
+  /** The place of the kind whose turn it is. */
+  let turn = 0
+
+  function wake(): void {
+    if (!is_started || is_stopped || running !== undefined) return
+    const retry_ms = admission.hasRoom() ? 0 : clock.now_ms() + full_disk_ms
+    let next_ms = Number.POSITIVE_INFINITY
+    for (const { due_ms, frees_room } of works) {
+      next_ms = Math.min(next_ms, frees_room ? due_ms() : Math.max(due_ms(), retry_ms))
+    }
+    if (next_ms < Number.POSITIVE_INFINITY) alarm.ringBy(Math.max(next_ms, held_until_ms))
+  }
+
+  function run(): void {
+    if (is_stopped || running !== undefined) return
+    running = runDue()
+      .catch((error: unknown) => {
+        if (isStoreUnavailable(error) && !isStoreClosed(error)) {
+          held_until_ms = clock.now_ms() + full_disk_ms
+          return
+        }
+        is_stopped = true
+        if (isStoreClosed(error)) return
+        is_broken = true
+        options.onBug(error)
+      })
+      .finally(() => {
+        running = undefined
+        wake()
+      })
+  }
+
+  async function runDue(): Promise<void> {
+    for (let work = nextDue(); work !== undefined && !is_stopped; work = nextDue()) {
+      await work.step()
+    }
+  }
+
+  function nextDue(): Work | undefined {
+    const now_ms = clock.now_ms()
+    const has_room = admission.hasRoom()
+    for (let n = 0; n < works.length; n++) {
+      const at = (turn + n) % works.length
+      const work = works[at] as Work
+      if ((!has_room && !work.frees_room) || work.due_ms() > now_ms) continue
+      turn = at + 1
+      return work
+    }
+    return undefined
+  }
+
+  return {
+    start() {
+      is_started = true
+      wake()
+    },
+    wake,
+    isBusy: () => running !== undefined,
+    isBroken: () => is_broken,
+    async stop() {
+      is_stopped = true
+      alarm.clear()
+      await running
+    },
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * A cache of processes: their record and compiled graph, by conv_id.
+ *
+ * The store is the truth. Each transaction reads the bytes of the process record, and a cached
+ * process is valid only while they are the same, so a rolled-back change leaves no stale graph.
+ */
+import { parseStored } from '../../codec/json.ts'
+import { type Key, processKey, versionKey } from '../../codec/keys.ts'
+import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { limitTable } from '../../core/limits.ts'
+import type { JsonObject } from '../../core/model.ts'
+import { compileProcess } from '../../process/compile-process.ts'
+import type { Graph } from '../../process/graph.ts'
+import type { View } from '../../store/store.ts'
+
+export interface Process {
+  readonly conv_id: string
+  readonly record: ProcessRecord
+  readonly graph: Graph
+}
+
+export interface Catalog {
+  /** The process in the state of `view`; undefined where there is none. */
+  find(view: View, conv_id: string): Process | undefined
+  /** Graphs of definitions that are about to be stored, so that they are not compiled again. */
+  expect(versions: readonly Expected[]): void
+}
+
+/** `hash` is that of the definition. */
+export interface Expected {
+  readonly conv_id: string
+  readonly hash: string
+  readonly graph: Graph
+}
+
+interface Known {
+  readonly key: Key
+  readonly record_bytes: Buffer
+  readonly process: Process
+}
+
+export function newCatalog(): Catalog {
+  const known = new Map<string, Known>()
+  let expected: ReadonlyMap<string, Expected> = new Map()
+
+  function graphOf(view: View, conv_id: string, { hash, version }: ProcessRecord): Graph {
+    const ready = expected.get(conv_id)
+    return ready?.hash === hash ? ready.graph : compileStored(view, conv_id, version).graph
+  }
+
+  return {
+    expect(versions) {
+      expected = new Map(versions.map((one) => [one.conv_id, one]))
+    },
+    find(view, conv_id) {
+      const cached = known.get(conv_id)
+      const key = cached === undefined ? processKey(conv_id) : cached.key
+      const bytes = view.get(key)
+      if (bytes === undefined) {
+        if (cached !== undefined) known.delete(conv_id)
+        return undefined
+      }
+      if (cached?.record_bytes.equals(bytes)) return cached.process
+      const record_bytes = Buffer.from(bytes)
+      const record = decodeRecord<ProcessRecord>(record_bytes)
+      const same = cached?.process.record.hash === record.hash ? cached.process.graph : undefined
+      const graph = same ?? graphOf(view, conv_id, record)
+      const process = { conv_id, record, graph }
+      known.set(conv_id, { key, record_bytes, process })
+      return process
+    },
+  }
+}
+
+/** A stored definition compiles under the widest limits, whatever the limits are now. */
+const widest = {
+  node_id_chars_max: limitTable.node_id_chars_max.max,
+  conv_id_chars_max: limitTable.conv_id_chars_max.max,
+}
+
+/**
+ * A definition is checked before it is stored, so a mistake here is breakage. Its handlers need not
+ * be registered yet.
+ */
+export function compileStored(
+  view: View,
+  conv_id: string,
+  version: number,
+): { readonly graph: Graph; readonly definition: JsonObject } {
+  const text = view.get(versionKey(conv_id, version))?.toString('utf8')
+  if (text === undefined) throw new Error(`process ${conv_id}: version ${version} is missing`)
+  const definition = parseStored(text) as JsonObject
+  const { graph, mistakes } = compileProcess(definition, widest, () => true)
+  if (graph === undefined) {
+    throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
+  }
+  return { graph, definition }
+}

@@ -1,0 +1,60 @@
+/**
+ * Reads of whole key types that hold nobody up: in slices, each of which sees one durable state and
+ * between which the engine goes on, or from process to process, past all keys of each.
+ */
+import {
+  after,
+  type KeyType,
+  keysOfNextProcess,
+  keysOfType,
+  processOfPart,
+} from '../../codec/keys.ts'
+import { nextTurn } from '../../core/clock.ts'
+import type { Entry, Store, View } from '../../store/store.ts'
+
+/** As values may be long, a slice ends behind so many bytes of them, and few are read at once. */
+const slice_bytes_max = 128 * 1024
+const scan_entries = 16
+
+/** Visits all entries of a type in order; returns how many there are. */
+export async function eachEntry(
+  store: Pick<Store, 'view'>,
+  type: KeyType,
+  slice_entries: number,
+  visit: (view: View, entry: Entry) => void,
+): Promise<number> {
+  let { from, to } = keysOfType(type)
+  let visited = 0
+  function isEndIn(view: View): boolean {
+    let entries_left = slice_entries
+    let bytes_left = slice_bytes_max
+    while (entries_left > 0) {
+      const limit = Math.min(entries_left, scan_entries)
+      const entries = view.scan({ from, to, limit })
+      for (const entry of entries) {
+        visit(view, entry)
+        visited++
+        from = after(entry.key)
+        bytes_left -= entry.value.length
+        if (bytes_left <= 0) return false
+      }
+      if (entries.length < limit) return true
+      entries_left -= limit
+    }
+    return false
+  }
+  while (!(await store.view(isEndIn))) await nextTurn()
+  return visited
+}
+
+/** The processes with keys of a type that begins with the process, by one read for each. */
+export function processesWith(view: View, type: KeyType): string[] {
+  const found: string[] = []
+  let range = keysOfType(type)
+  for (;;) {
+    const [first] = view.scan({ ...range, limit: 1 })
+    if (first === undefined) return found
+    found.push(processOfPart(first.key))
+    range = keysOfNextProcess(type, first.key)
+  }
+}

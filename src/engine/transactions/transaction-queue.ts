@@ -1,0 +1,139 @@
+/**
+ * The queue of everything that changes tasks: ops, timers, results of jobs, retry and cancel.
+ *
+ * All requests queued in one turn of the event loop run in one store transaction, in the order in
+ * which they were queued, so records that they share (grants, process records, counters, the last
+ * task id) are read and written once, and one commit makes all of them durable. The effects of a
+ * transaction are published after its commit. Administration of users and processes runs in a
+ * transaction of its own, after everything that was queued before it.
+ *
+ * If a request throws, the whole transaction is rolled back and each of its requests runs again in
+ * a transaction of its own, so that only the request at fault is rejected.
+ */
+
+import { type Clock, dropTurn, onNextTurn } from '../../core/clock.ts'
+import type { Store, Tx } from '../../store/store.ts'
+import { beginRequest, isSpent } from './move-budget.ts'
+import {
+  type CommitEffects,
+  type EngineContext,
+  newReusableTransaction,
+  type Transaction,
+} from './transaction.ts'
+
+export interface TransactionQueue {
+  /** Puts a request into the queue; it is settled once everything it did is durable. */
+  enter(request: QueuedRequest): void
+  /**
+   * Resolves with the value of `change` once everything it did is durable; rejects with what it
+   * threw, or as `Store.update` does. `change` is synchronous and may run twice.
+   */
+  run<T>(change: (tx: Transaction) => T): Promise<T>
+  /** Like `Store.update`, after all requests queued before. */
+  update<T>(change: (tx: Tx) => T): Promise<T>
+  /** Starts the transactions of all queued requests now. */
+  flush(): void
+}
+
+export interface TransactionQueueOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly engine: EngineContext
+  /** Called after each commit that has effects. */
+  publish(effects: CommitEffects): void
+}
+
+/** What waits for its turn. Neither `resolve` nor `reject` may throw. */
+export interface QueuedRequest<Result = unknown> {
+  /** Synchronous; it may run twice. */
+  run(tx: Transaction): Result
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+/** Shown data after which a transaction ends, so that answers do not pile up in memory. */
+const shown_bytes_max = 1024 * 1024
+
+export function newTransactionQueue(options: TransactionQueueOptions): TransactionQueue {
+  const { store, clock } = options
+  const reusable = newReusableTransaction(options.engine)
+  let queue: QueuedRequest[] = []
+  let turn: NodeJS.Immediate | undefined
+
+  function enter(request: QueuedRequest): void {
+    turn ??= onNextTurn(takeTurn)
+    queue.push(request)
+  }
+
+  function takeTurn(): void {
+    turn = undefined
+    const started = transact(queue)
+    queue = queue.slice(started)
+    if (queue.length > 0) turn = onNextTurn(takeTurn)
+  }
+
+  /** Runs requests from the first on in one transaction; returns how many it has run. */
+  function transact(requests: readonly QueuedRequest[]): number {
+    let started = requests.length
+    let effects: CommitEffects | undefined
+    let thrown: unknown
+    const runAll = (store_tx: Tx): unknown[] => {
+      const tx = reusable.begin(store_tx, clock.now_ms())
+      try {
+        const results: unknown[] = []
+        let shown_bytes = 0
+        let moves = 0
+        for (const request of requests) {
+          beginRequest(tx)
+          results.push(request.run(tx))
+          shown_bytes += tx.shown_bytes
+          moves += tx.moves_made
+          if (shown_bytes > shown_bytes_max || isSpent(tx, moves)) break
+        }
+        started = results.length
+        effects = reusable.end()
+        return results
+      } catch (error) {
+        thrown = error
+        throw error
+      }
+    }
+    const committed = store.update(runAll)
+    if (thrown !== undefined && requests.length > 1) {
+      // Nothing of it has stayed; what was queued later must not come before.
+      committed.catch(() => {})
+      for (const one of requests) transact([one])
+      return started
+    }
+    committed.then(
+      (results) => {
+        if (effects !== undefined) options.publish(effects)
+        for (let at = 0; at < started; at++) requests[at]?.resolve(results[at])
+      },
+      (error: unknown) => {
+        for (const { reject } of requests.slice(0, started)) reject(error)
+      },
+    )
+    return started
+  }
+
+  function flush(): void {
+    while (queue.length > 0) {
+      dropTurn(turn)
+      takeTurn()
+    }
+  }
+
+  return {
+    enter,
+    run: (change) =>
+      new Promise((resolve, reject) =>
+        enter({ run: change, resolve: resolve as (result: unknown) => void, reject }),
+      ),
+    update(change) {
+      flush()
+      return store.update(change)
+    },
+    flush,
+  }
+}

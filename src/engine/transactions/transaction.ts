@@ -1,0 +1,319 @@
+/**
+ * The state that everything in one transaction shares: the store's transaction, node counters, the
+ * last task id, the run queue, and the effects to publish after the commit.
+ *
+ * An engine reuses one Transaction, because its transactions run one after another. `begin` resets
+ * it, also after a transaction that threw. Records that change with every op are read once
+ * and written once, by `end`; only the effects that it returns outlive the transaction.
+ */
+import { grantKey, type Key } from '../../codec/keys.ts'
+import type { TaskRecord } from '../../codec/task-record.ts'
+import type { CountedTasks } from '../../core/counters.ts'
+import type { Limits } from '../../core/limits.ts'
+import type { Status, Task } from '../../core/model.ts'
+import type { TraceContext } from '../../core/tracing.ts'
+import { steps_max } from '../../process/definition-limits.ts'
+import type { Steps } from '../../process/steps.ts'
+import type { Tx, View } from '../../store/store.ts'
+import type { Catalog, Process } from './catalog.ts'
+import { type ChangeEntry, newChangeLog } from './change-log.ts'
+import type { FlowEffects, FlowNotes } from './flow-notes.ts'
+import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
+import { newTaskIds } from './task-ids.ts'
+import { newTaskRuns, type TaskRun, type TaskRuns } from './task-spans.ts'
+import type { Variables } from './variables.ts'
+
+/** What all transactions of an engine share. */
+export interface EngineContext {
+  readonly catalog: Catalog
+  readonly limits: Limits
+  /** The 5 random bytes of the file, in hex: the middle of each task id. */
+  readonly id_middle: string
+  fraction(): number
+  readonly variables: Variables
+  /** The name of the handler of a node title or logic type in a process, if there is one. */
+  handlerName(view: View, conv_id: string, title: string): string | undefined
+  /** The callback address of a node; undefined where it takes no callbacks. */
+  callbackUrl(process: Process, node_id: string): string | undefined
+  /** Whether ends have listeners; without one, ends are not recorded. */
+  areEndsWatched(): boolean
+  /** Get the key of each node_count that a transaction changes, before its commit. */
+  readonly count_listeners: ReadonlySet<(key: Key) => void>
+  readonly is_traced: boolean
+  /** Notes for the next transaction; undefined while flow is not watched (flow/flow-counters). */
+  readonly flow: { notes(now_ms: number): FlowNotes | undefined }
+}
+
+/** The reads of a transaction or of a view. */
+export interface ReadContext {
+  readonly view: View
+  readonly now_ms: number
+  readonly engine: EngineContext
+  /** What the logic that runs now may still compute. */
+  readonly steps: Steps
+  process(conv_id: string): Process | undefined
+  /** The rights of a user to tasks of a process: `grant_bits`, 0 without a grant. */
+  grantBits(user: string, conv_id: string): number
+  /** Live tasks in a node, with the changes of this transaction. */
+  nodeCount(conv_id: string, node_id: string): number
+}
+
+export interface Transaction extends ReadContext {
+  readonly store: Tx
+  /** 24 hex digits, above every id given before. */
+  newTaskId(): string
+  /** Adds to the number of tasks in a node with this status; an ended one counts while kept. */
+  countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
+  /** Whether the process takes one more live task; told after the commit where it does not. */
+  hasRoom(conv_id: string): boolean
+  /** The nodes with count semaphors whose number has changed since the last call. */
+  takeCountChanges(): readonly CountChange[]
+  /** Moves left for the current op; the rest runs in the next transaction. */
+  moves_left: number
+  /** The longest chain of moves without a wait that the current op has reached. */
+  chain_moves: number
+  /** The obj_ids of ready tasks to run in this transaction, first in first out. */
+  readonly run_queue: string[]
+  readonly unanswered_callers: UnansweredCaller[]
+  readonly passed: PassedNodes
+  /** The span whose work the current request is; undefined without a trace. */
+  cause: TraceContext | undefined
+  /** What tasks of recorded traces do; undefined for an engine without `tracing`. */
+  readonly runs: TaskRuns | undefined
+  /** Undefined while nobody watches. */
+  readonly flow: FlowNotes | undefined
+  /** Moves of all tasks for the current request. */
+  moves_made: number
+  /** Bytes of the tasks that the current request has shown. */
+  shown_bytes: number
+  recordTimer(conv_id: string, due_ms: number): void
+  recordJob(at_ms: number): void
+  recordEnded(): void
+  /** Counts what happened to a task. */
+  recordCount(what: keyof CountedTasks): void
+  /** Before the end of the transaction, for each write of a task. */
+  recordChange(task: TaskRecord): void
+  recordEnd(task: Task): void
+  recordFailure(failure: TaskFailure): void
+}
+
+/** A task that has failed, as it is told; `code` is the tag of its failure. */
+export interface TaskFailure {
+  readonly conv_id: string
+  readonly obj_id: string
+  readonly node_id: string
+  readonly code: string
+  readonly trace_id?: string
+}
+
+/** A caller whose called task has ended or failed without a reply. */
+export interface UnansweredCaller {
+  readonly caller_id: string
+  readonly called_id: string
+  readonly moves: number
+}
+
+/** The nodes that a task has entered by `go` since the last entry of its history. */
+export interface PassedNodes {
+  task: TaskRecord | undefined
+  /** The last ones, as a ring of the size of a history. */
+  readonly node_ids: string[]
+  /** The place in `node_ids` of the one to come. */
+  next: number
+  count: number
+}
+
+/** What is published after the commit of a transaction. */
+export interface CommitEffects extends CountedTasks {
+  /** Timers that were set: conv_id → the earliest due time. */
+  timers: Map<string, number> | undefined
+  /** The earliest time at which a listed job may start. */
+  job_ms: number | undefined
+  /** Whether an ended task was kept. */
+  has_ended: boolean
+  /** What consumers of changes can read from now on. */
+  entry: ChangeEntry | undefined
+  /** The tasks that have ended or failed, also those that are not kept. */
+  ends: Task[] | undefined
+  failures: TaskFailure[] | undefined
+  /** The processes that took no more tasks. */
+  full: Set<string> | undefined
+  /** The runs of tasks that belong to recorded traces. */
+  runs: readonly TaskRun[] | undefined
+  /** What the flow counters count. */
+  flow: FlowEffects | undefined
+}
+
+export interface ReusableTransaction {
+  /** Valid until `end` or the next `begin`. */
+  begin(tx: Tx, now_ms: number): Transaction
+  /** Writes counters and the last id. Undefined where there is nothing to publish. */
+  end(): CommitEffects | undefined
+}
+
+/** The reads of a view, outside transactions. */
+export function newReadContext(view: View, engine: EngineContext, now_ms: number): ReadContext {
+  return {
+    view,
+    now_ms,
+    engine,
+    steps: { left: steps_max },
+    process: (conv_id) => engine.catalog.find(view, conv_id),
+    grantBits: (user, conv_id) => view.get(grantKey(user, conv_id))?.[0] ?? 0,
+    nodeCount: (conv_id, node_id) => liveTasksAt(view, conv_id, node_id),
+  }
+}
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
+export function newReusableTransaction(engine: EngineContext): ReusableTransaction {
+  let processes = new Map<string, Process>()
+  const ids = newTaskIds(no_tx, engine.id_middle)
+  const tasks_max = engine.limits.process_tasks_max || Number.POSITIVE_INFINITY
+  const counters = newNodeCounters(no_tx, processOf, engine.count_listeners, tasks_max)
+  const changes = newChangeLog(no_tx)
+  const runs = engine.is_traced ? newTaskRuns(processOf) : undefined
+  let grant: { user: string; conv_id: string; bits: number } | undefined
+  let effects: CommitEffects | undefined
+
+  function processOf(conv_id: string): Process | undefined {
+    const known = processes.get(conv_id)
+    if (known !== undefined) return known
+    const found = engine.catalog.find(transaction.store, conv_id)
+    if (found !== undefined) processes.set(conv_id, found)
+    return found
+  }
+
+  const recorded = (): CommitEffects => {
+    effects ??= {
+      created: 0,
+      failed: 0,
+      processed: 0,
+      canceled: 0,
+      timers_fired: 0,
+      timers: undefined,
+      job_ms: undefined,
+      has_ended: false,
+      entry: undefined,
+      ends: undefined,
+      failures: undefined,
+      full: undefined,
+      runs: undefined,
+      flow: undefined,
+    }
+    return effects
+  }
+
+  const transaction: Writable<Transaction> = {
+    store: no_tx,
+    view: no_tx,
+    now_ms: 0,
+    engine,
+    steps: { left: steps_max },
+    moves_left: 0,
+    chain_moves: 0,
+    run_queue: [],
+    unanswered_callers: [],
+    passed: {
+      task: undefined,
+      node_ids: new Array<string>(engine.limits.history_max).fill(''),
+      next: 0,
+      count: 0,
+    },
+    cause: undefined,
+    runs,
+    flow: undefined,
+    moves_made: 0,
+    shown_bytes: 0,
+    process: processOf,
+    grantBits(user, conv_id) {
+      if (grant?.user !== user || grant.conv_id !== conv_id) {
+        grant = { user, conv_id, bits: transaction.store.get(grantKey(user, conv_id))?.[0] ?? 0 }
+      }
+      return grant.bits
+    },
+    newTaskId: () => ids.next(transaction.now_ms),
+    countTask: counters.add,
+    nodeCount: counters.of,
+    hasRoom(conv_id) {
+      if (counters.hasRoom(conv_id)) return true
+      const effects = recorded()
+      effects.full ??= new Set()
+      effects.full.add(conv_id)
+      return false
+    },
+    takeCountChanges: counters.takeChanges,
+    recordTimer(conv_id, due_ms) {
+      const effects = recorded()
+      effects.timers ??= new Map()
+      const { timers } = effects
+      if (due_ms < (timers.get(conv_id) ?? Number.POSITIVE_INFINITY)) timers.set(conv_id, due_ms)
+    },
+    recordJob(at_ms) {
+      const effects = recorded()
+      effects.job_ms = Math.min(effects.job_ms ?? at_ms, at_ms)
+    },
+    recordEnded() {
+      recorded().has_ended = true
+    },
+    recordCount(what) {
+      recorded()[what]++
+    },
+    recordChange: engine.limits.changes_bytes_max === 0 ? () => {} : changes.add,
+    recordEnd(task) {
+      const effects = recorded()
+      effects.ends ??= []
+      effects.ends.push(task)
+    },
+    recordFailure(failure) {
+      const effects = recorded()
+      effects.failures ??= []
+      effects.failures.push(failure)
+    },
+  }
+
+  return {
+    begin(tx, now_ms) {
+      // A new map: a cleared one may keep the storage, and the values, of its largest size.
+      processes = new Map()
+      ids.begin(tx)
+      counters.begin(tx)
+      changes.begin(tx)
+      runs?.begin()
+      transaction.flow = engine.flow.notes(now_ms)
+      grant = undefined
+      effects = undefined
+      transaction.store = tx
+      transaction.view = tx
+      transaction.now_ms = now_ms
+      transaction.steps.left = steps_max
+      transaction.moves_left = engine.limits.moves_per_transaction_max
+      transaction.chain_moves = 0
+      transaction.moves_made = 0
+      transaction.run_queue = []
+      transaction.unanswered_callers = []
+      transaction.passed.task = undefined
+      return transaction
+    },
+    end() {
+      counters.end(transaction.flow)
+      ids.end()
+      const entry = changes.end(transaction.now_ms)
+      if (entry !== undefined) recorded().entry = entry
+      const noted = runs?.end()
+      if (noted !== undefined) recorded().runs = noted
+      const flow = transaction.flow?.end()
+      if (flow !== undefined) recorded().flow = flow
+      transaction.store = no_tx
+      transaction.view = no_tx
+      return effects
+    },
+  }
+}
+
+function closed(): never {
+  throw new Error('a transaction was used outside its time')
+}
+
+/** Stands in for the store's transaction while none is open. */
+const no_tx: Tx = { get: closed, scan: closed, put: closed, del: closed }

@@ -1,0 +1,73 @@
+/**
+ * The variables that definitions read as `{{env_var[@name]}}`. Their values come from two places:
+ * some are given to the engine (`EngineOptions.variables`, `setVariables`) and live in memory only,
+ * others are stored in the file by imports. A given value comes before a stored one.
+ *
+ * Given values may be secrets: they are stored nowhere, and masked in the descriptions of failures.
+ */
+
+import { objectOf, parseStored, stringifyJson } from '../../codec/json.ts'
+import { variableKey } from '../../codec/keys.ts'
+import { docOfPlain, type PlainBounds } from '../../codec/plain-value.ts'
+import type { JsonObject, JsonValue } from '../../core/model.ts'
+import type { VariableItem } from '../../process/export-file.ts'
+import type { Tx, View } from '../../store/store.ts'
+import type { GivenVariables, VariableResult } from '../api/import-api.ts'
+import { textsIn, withoutSecret } from './masking.ts'
+
+export interface Variables {
+  /** Replaces the given ones. Throws a TypeError for a value that is no plain JSON value. */
+  give(variables: GivenVariables): void
+  of(view: View, name: string): JsonValue | undefined
+  /** The text with each given value in it as `***`; short ones stay, they would mask too much. */
+  masked(text: string): string
+}
+
+export function newVariables(bounds: PlainBounds, first: GivenVariables = {}): Variables {
+  let given: JsonObject = {}
+  let secrets: string[] = []
+
+  function give(variables: GivenVariables): void {
+    const next = Object.create(null) as JsonObject
+    for (const [name, value] of Object.entries(variables)) {
+      next[name.replace(/^@/, '')] = exactValue(name, value, bounds)
+    }
+    given = next
+    secrets = [...new Set(Object.values(next).flatMap(textsIn))].sort(
+      (one, other) => other.length - one.length,
+    )
+  }
+  give(first)
+
+  return {
+    give,
+    of(view, name) {
+      if (Object.hasOwn(given, name)) return given[name]
+      const stored = view.get(variableKey(name))
+      return stored === undefined ? undefined : parseStored(stored.toString('utf8'))
+    },
+    masked: (text) => secrets.reduce(withoutSecret, text),
+  }
+}
+
+function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValue {
+  const doc = docOfPlain({ value }, bounds)
+  const read = typeof doc === 'string' ? undefined : objectOf(doc).value
+  if (read !== undefined) return read
+  const mistake = typeof doc === 'string' ? doc : 'data.value is undefined'
+  throw new TypeError(mistake.replace('data.value', () => `variable @${name.replace(/^@/, '')}`))
+}
+
+/** Stores what an import gives. A secret has no value; one stored under its name is removed. */
+export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
+  const key = variableKey(name)
+  if (value === undefined) {
+    tx.del(key)
+    return { name, state: 'not_stored' }
+  }
+  const text = stringifyJson(value)
+  const old = tx.get(key)?.toString('utf8')
+  if (old === text) return { name, state: 'unchanged' }
+  tx.put(key, Buffer.from(text))
+  return { name, state: old === undefined ? 'created' : 'updated' }
+}
