@@ -10,7 +10,7 @@ import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
 import type { EventName } from './core/event-table.ts'
-import { newEvents, type Tell } from './core/events.ts'
+import { type Emit, newEvents } from './core/events.ts'
 import { type Fault, fault } from './core/faults.ts'
 import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
@@ -62,7 +62,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const limits = limitsWith(options.limits)
   const { clock = systemClock, chance = systemChance } = options
   const events = newEvents(options.logger, clock)
-  const { tell } = events
+  const { emit } = events
   // What happens before the engine can count it, such as a recovery.
   const early_events: EventName[] = []
   const endEarly = events.on((event) => void early_events.push(event))
@@ -70,9 +70,9 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const handlers = newHandlers({ clock, limits, given: options.handlers })
   const is_memory = path === ':memory:'
   let failure: Fault | undefined
-  let tellFailed = (_failure: Fault): void => {}
+  let emitFailed = (_failure: Fault): void => {}
   const failed = new Promise<Fault>((resolve) => {
-    tellFailed = resolve
+    emitFailed = resolve
   })
   // The commit log of a node is at servers, whose errors tell it whether to try again.
   const refused = (error: unknown): unknown =>
@@ -85,7 +85,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
     const standby = is_memory ? undefined : options.commitLog?.standby
-    const admin = standby && (await adminOfNode(file, { ...standby, tell }, socket, chance))
+    const admin = standby && (await adminOfNode(file, { ...standby, emit }, socket, chance))
     const executors = newExecutors({
       ...{ limits, clock, chance, handlers },
       allow_hosts: options.allow_hosts ?? [],
@@ -96,7 +96,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       failed,
     }
     const tree = await file.openTree((found) => claimOf(found, path, chance), {
-      tell,
+      emit,
       reads: standbyReads({ ...parts, limits, options, events }),
     })
     const file_id = (tree.get(file_id_key) as Buffer).toString('hex')
@@ -105,18 +105,18 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     }
     const store = storeOf(tree, {
       filter: newBloomFilter(tree, keysOfType('ref')),
-      tell,
+      emit,
       slow_commit_ms: limits.slow_commit_ms,
       free_bytes_min: limits.disk_free_bytes_min,
       onFail: (store_failure) => {
         failure = store_failure
-        tellFailed(store_failure)
+        emitFailed(store_failure)
         // Not called within the commit, so that a throw of the embedder does not reach the store.
         onNextTurn(() => options.onFailure?.(store_failure))
       },
     })
     file.onClose(() => store.close())
-    await upgradeFile(store, { tell })
+    await upgradeFile(store, { emit })
     endEarly()
     const engine = await startEngine({ ...parts, early_events, store, limits, options, events })
     file.onClose(() => engine.close())
@@ -135,11 +135,11 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       tree.endWithin?.(limits.drain_ms_max)
       closing ??= file
         .close()
-        .then(() => tell('closed', { path: file.path }))
+        .then(() => emit('closed', { path: file.path }))
         .finally(events.close)
       return closing
     }
-    tell('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
+    emit('opened', { path: file.path, version, ms: clock.now_ms() - began_ms })
     return { ...engine, close, [Symbol.asyncDispose]: close }
   } catch (error) {
     await file.close().finally(events.close)
@@ -154,7 +154,7 @@ interface DataFile {
   /** `claim` returns the changes that make a new file one of the engine's. */
   openTree(
     claim: (found: Reads) => ChangeBuffer | undefined,
-    told: Pick<CommitLogOpening, 'tell' | 'reads'>,
+    told: Pick<CommitLogOpening, 'emit' | 'reads'>,
   ): Promise<Tree>
   onClose(step: () => Promise<void>): void
   close(): Promise<void>
@@ -204,7 +204,7 @@ async function lockedFile(
   return {
     path: real_path,
     key_path: `${real_path}.key`,
-    async openTree(claim, { tell, reads }) {
+    async openTree(claim, { emit, reads }) {
       const { openCommitLogTree } = await import('./store/commit-log/open.ts')
       const below = await openDataFile(real_path, {
         lock_fd: lock.fd,
@@ -215,7 +215,7 @@ async function lockedFile(
       const { commitLog: source, secret_key: given_key } = options
       if (source !== undefined) {
         const tree = await source.open({
-          ...{ tree: below, path: real_path, tell, claim, bytes: chance.bytes, reads },
+          ...{ tree: below, path: real_path, emit, claim, bytes: chance.bytes, reads },
           reserve_bytes: limits.disk_free_bytes_min,
           checkpoint_bytes: limits.checkpoint_bytes,
           slow_commit_ms: limits.slow_commit_ms,
@@ -239,7 +239,7 @@ async function lockedFile(
         reserve_bytes: limits.disk_free_bytes_min,
         checkpoint_bytes: limits.checkpoint_bytes,
         slow_commit_ms: limits.slow_commit_ms,
-        tell,
+        emit,
       })
       steps.onClose(() => tree.close())
       return tree
@@ -266,7 +266,7 @@ function closingSteps(): Pick<DataFile, 'onClose' | 'close'> {
 /** A node is asked before it is the owner too, so its socket opens with its data file. */
 async function adminOfNode(
   file: DataFile,
-  { backup, refusal, tell }: Standby & { readonly tell: Tell },
+  { backup, refusal, emit }: Standby & { readonly emit: Emit },
   socket: string | null,
   chance: Chance,
 ): Promise<AdminServer | undefined> {
@@ -276,7 +276,7 @@ async function adminOfNode(
   await writeOwner(path, { pid: process.pid, socket, file_id, version })
   if (socket === null) return undefined
   const { serveAdmin } = await import('./server/admin/server.ts')
-  const server = await serveAdmin({ backup, refusal, tell, path }, { socket, file_id, version })
+  const server = await serveAdmin({ backup, refusal, emit, path }, { socket, file_id, version })
   file.onClose(server.close)
   return server
 }

@@ -211,7 +211,7 @@ for (const { incident, line, metric, ready, play } of incidents) {
         return { url: through.href, close: relay.close }
       },
     })
-    const source = { tell() {}, limits: limitsWith({}) }
+    const source = { emit() {}, limits: limitsWith({}) }
     const operator = await serveNodeOperator(one.log, source, { port: 0 })
     operator.use(engine)
     try {

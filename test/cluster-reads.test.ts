@@ -255,7 +255,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     await owner.users.console(id, 'administer')
     const obj_id = (await owner.create({ conv_id, ref: 'seen', data: {} })).obj_id as string
     await followed()
-    const source = { tell: reader.tell, limits: reader.limits }
+    const source = { emit: reader.emit, limits: reader.limits }
     const operator = await serveNodeOperator(b.log, source, { port: 0 })
     operator.read(reader)
     let headers: Record<string, string> = { 'Content-Type': 'application/json' }

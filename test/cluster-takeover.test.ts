@@ -9,7 +9,7 @@ import pg from 'pg'
 import { isOwnershipLost } from '../src/cluster/ownership-lost.ts'
 import { metaKey } from '../src/codec/keys.ts'
 import { type Clock, pause, steadyClock, systemChance } from '../src/core/clock.ts'
-import { tellNobody } from '../src/core/events.ts'
+import { emitNothing } from '../src/core/events.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { format, format_key } from '../src/engine/file/upgrade.ts'
 import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
@@ -55,7 +55,7 @@ async function newNode(points: Points) {
     ...{
       tree: below,
       path,
-      tell: tellNobody,
+      emit: emitNothing,
       reserve_bytes: 0,
       checkpoint_bytes: 0,
       bytes: systemChance.bytes,

@@ -123,7 +123,7 @@ for (const [free_bytes, is_asked_each] of disks) {
       manifest,
     )
     const began_ms = performance.now()
-    const tree = commitLogTree(lmdb, path, manifest, writer, { tell() {} })
+    const tree = commitLogTree(lmdb, path, manifest, writer, { emit() {} })
     const commits = 100
     for (let n = 0; n < commits; n++) await tree.commit(changesNamed(`k${n}`))
     // At the open, at most as often as this, and once a second beside the commits.
@@ -179,7 +179,7 @@ for (const [more_bytes, is_merged] of after_commit) {
       memoryLog([], () => undefined),
       manifest,
     )
-    const tree = commitLogTree(lmdb, path, manifest, writer, { reserve_bytes, tell() {} })
+    const tree = commitLogTree(lmdb, path, manifest, writer, { reserve_bytes, emit() {} })
     await tree.commit(changesNamed('k'))
     // The disk is asked once a second without a commit, and then it is decided.
     const asked_before = asked
@@ -212,7 +212,7 @@ describe('a store whose commit log fails', () => {
         const manifest = { id: log_id, seq: 0, is_open: true }
         const lmdb = await openTree(path)
         const writer = writerOver(commit_log, manifest)
-        const tree = commitLogTree(lmdb, path, manifest, writer, { tell() {} })
+        const tree = commitLogTree(lmdb, path, manifest, writer, { emit() {} })
         const store = storeOf(tree)
         const outcomes: string[] = []
         for (let n = 1; n <= 5; n++) {

@@ -8,7 +8,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventName } from '../src/core/event-table.ts'
-import type { Tell } from '../src/core/events.ts'
+import type { Emit } from '../src/core/events.ts'
 import { fault } from '../src/core/faults.ts'
 import { type CheckpointerPort, newCheckpointer } from '../src/store/commit-log/checkpointer.ts'
 import type { CommitLogWriter } from '../src/store/commit-log/writer.ts'
@@ -42,7 +42,7 @@ it('no segment is frozen that has a refused frame on disk', () => {
     rotate: () => assert.fail('the next frame would have the number of the refused one'),
   } as unknown as CommitLogWriter
   const port = {
-    ...{ commitLog: () => commit_log, slice: tiny_bounds.slice, options: { tell() {} } },
+    ...{ commitLog: () => commit_log, slice: tiny_bounds.slice, options: { emit() {} } },
     tree: { verified() {} },
   } as unknown as CheckpointerPort
   const checkpointer = newCheckpointer(port)
@@ -70,7 +70,7 @@ describe('a close whose checkpoint fails leaves the rest to the commit log', () 
           },
         },
         ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
-        options: { tell: (event: string) => void heard.push(event) },
+        options: { emit: (event: string) => void heard.push(event) },
         onBroken: () => void heard.push('broken'),
       } as unknown as CheckpointerPort
       assert.equal(await newCheckpointer(port).finish(), false)
@@ -109,7 +109,7 @@ describe('a close checkpoints what is too much to be left behind the pages', () 
           },
         },
         ...{ id: Buffer.alloc(16), left_bytes_max: 100, slice: tiny_bounds.slice, onDone() {} },
-        options: { tell() {} },
+        options: { emit() {} },
         onBroken: assert.fail,
       } as unknown as CheckpointerPort
       assert.equal(await newCheckpointer(port).finish(), true)
@@ -151,7 +151,7 @@ describe('a checkpoint without disk space is tried again', () => {
         },
         ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
         options: {
-          tell(event: string) {
+          emit(event: string) {
             assert.equal(event, 'checkpoint_waits')
             free_bytes += more_bytes
           },
@@ -181,7 +181,7 @@ it('a full disk that leaves the data file useless is told as a failure', async (
       },
     },
     ...{ id: Buffer.alloc(16), left_bytes_max: 0, slice: tiny_bounds.slice },
-    options: { tell: (event: string) => void heard.push(event) },
+    options: { emit: (event: string) => void heard.push(event) },
     onBroken: ({ message }: Error) => void heard.push(message),
   } as unknown as CheckpointerPort
   assert.equal(await newCheckpointer(port).finish(), false)
@@ -211,10 +211,10 @@ describe('a checkpoint that fails', () => {
     const path = join(folder, 'told.lmdb')
     const failures: string[] = []
     const told: EventName[] = []
-    const tell: Tell = (event) => void told.push(event)
-    const store = storeOf(await openWithCommitLog(path, tiny_bounds, { tell, over: failing }), {
+    const emit: Emit = (event) => void told.push(event)
+    const store = storeOf(await openWithCommitLog(path, tiny_bounds, { emit, over: failing }), {
       onFail: ({ code }) => void failures.push(code),
-      tell,
+      emit,
     })
     const put = (n: number): Promise<void> =>
       store.update((tx) => {

@@ -188,7 +188,7 @@ describe('where it is served', () => {
 describe('a node of a cluster', () => {
   const status = { role: 'standby', node: 'b', owner: { node: 'a', address: 'a:8080' } }
   const node = { status: () => status as unknown as NodeStatus }
-  const source = { tell: () => {}, limits: limitsWith({}) }
+  const source = { emit: () => {}, limits: limitsWith({}) }
 
   test('says who the owner is, serves its page as the owner, and may be looked at as a reader', async () => {
     const operator = await serveNodeOperator(node, source, { port: 0 })

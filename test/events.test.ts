@@ -20,16 +20,16 @@ import { documentedFields, planted, wrongIn } from './support/kept-lines.ts'
 test('of one event and code twenty lines are written in ten seconds, then how many were not', () => {
   const logger = linesLogger()
   const clock = fakeClock()
-  const { tell, close } = newEvents(logger, clock)
-  const tellMany = (count: number, fields: EventFields): void => {
-    for (let n = 0; n < count; n++) tell('request_refused', { ...fields, ms: n })
+  const { emit, close } = newEvents(logger, clock)
+  const emitMany = (count: number, fields: EventFields): void => {
+    for (let n = 0; n < count; n++) emit('request_refused', { ...fields, ms: n })
   }
   const linesOf = (code: string): object[] =>
     logger.lines
       .map(([, fields]) => fields as { code?: string; event: string })
       .filter((fields) => fields.code === code)
-  tellMany(lines_max + 30, { code: 'bad_signature' })
-  tellMany(2, { code: 'not_found' })
+  emitMany(lines_max + 30, { code: 'bad_signature' })
+  emitMany(2, { code: 'not_found' })
   assert.equal(linesOf('bad_signature').length, lines_max)
   assert.equal(linesOf('not_found').length, 2)
   clock.advance(window_ms - 1)
@@ -39,28 +39,28 @@ test('of one event and code twenty lines are written in ten seconds, then how ma
   assert.deepEqual(logger.lines.slice(lines_max + 2), [['warn', { ...left_out, count: 30 }]])
   clock.advance(10 * window_ms)
   assert.equal(logger.lines.length, lines_max + 3)
-  tellMany(lines_max + 1, { code: 'bad_signature' })
+  emitMany(lines_max + 1, { code: 'bad_signature' })
   close()
   assert.deepEqual(logger.lines.at(-1), ['warn', { ...left_out, count: 1 }])
   assert.equal(clock.nextWake_ms(), undefined)
   // A clock that was set back does not silence the log for as long.
-  tellMany(lines_max + 1, { code: 'stale_timestamp' })
+  emitMany(lines_max + 1, { code: 'stale_timestamp' })
   clock.set(clock.now_ms() - 3_600_000)
-  tellMany(1, { code: 'stale_timestamp' })
+  emitMany(1, { code: 'stale_timestamp' })
   assert.equal(linesOf('stale_timestamp').length, lines_max + 2)
 })
 
 test('of what somebody did on the operator’s page no line is left out', () => {
   let lines = 0
-  const { tell } = newEvents({ ...linesLogger(), info: () => lines++ }, fakeClock())
-  for (let n = 0; n < 10 * lines_max; n++) tell('console_acted', { act: 'cancel', code: 'ok' })
+  const { emit } = newEvents({ ...linesLogger(), info: () => lines++ }, fakeClock())
+  for (let n = 0; n < 10 * lines_max; n++) emit('console_acted', { act: 'cancel', code: 'ok' })
   assert.equal(lines, 10 * lines_max)
 })
 
 test('codes without number take a bounded room, and their lines are bounded together', () => {
   const logger = linesLogger()
-  const { tell } = newEvents(logger, fakeClock())
-  for (let n = 0; n < 10_000; n++) tell('request_refused', { code: `code ${n}` })
+  const { emit } = newEvents(logger, fakeClock())
+  for (let n = 0; n < 10_000; n++) emit('request_refused', { code: `code ${n}` })
   assert.equal(logger.lines.length, 256 + lines_max)
 })
 
@@ -80,7 +80,7 @@ test('a value cannot forge a line, move a cursor, or be as long as it likes', ()
   ]
   for (const logger of loggers) {
     texts.length = 0
-    newEvents(logger, fakeClock()).tell('request_refused', { code: 'error', user: forged })
+    newEvents(logger, fakeClock()).emit('request_refused', { code: 'error', user: forged })
     const [line = '', ...more] = texts
       .join('')
       .trimEnd()
@@ -194,13 +194,13 @@ const failures: Readonly<Record<string, FailureRow>> = {
 for (const [name, [definition, event, code, more = {}, options = {}]] of Object.entries(failures)) {
   test(`${name} leaves one line: ${event} with ${code}`, async () => {
     const lines: EventFields[] = []
-    let tellFirst = (): void => {}
+    let emitFirst = (): void => {}
     const first = new Promise<void>((resolve) => {
-      tellFirst = resolve
+      emitFirst = resolve
     })
     const keep = (fields: object): void => {
       lines.push(fields as EventFields)
-      tellFirst()
+      emitFirst()
     }
     const logger = { debug: keep, info: keep, warn: keep, error: keep }
     const { engine } = await opened({ ...options, logger })
@@ -286,7 +286,7 @@ test('the search after a run finds a secret, a signature, data and a field of no
   const kept: string[] = []
   const keep = (told: object): void => void kept.push(JSON.stringify(told))
   const logger = { debug: keep, info: keep, warn: keep, error: keep }
-  newLog(logger, fakeClock()).tell('op_refused', { data: `{"a":"${planted}"}` })
+  newLog(logger, fakeClock()).emit('op_refused', { data: `{"a":"${planted}"}` })
   assert.equal(wrongIn(kept, documented).length, 3)
   await engine.close()
 })

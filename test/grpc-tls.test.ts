@@ -13,7 +13,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { credentials } from '@grpc/grpc-js'
-import type { Tell } from '../src/core/events.ts'
+import type { Emit } from '../src/core/events.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
@@ -25,7 +25,7 @@ import {
   writeFolder,
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc, type ToldEvent } from './support/grpc-server.ts'
+import { type EmittedEvent, openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { refused_certificates } from './support/hostile-certificates.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -191,24 +191,24 @@ describe('the files', () => {
     const folder = writeFolder(ca, server)
     const engine = await openEngine(':memory:')
     await engine.putProcess(process_definition)
-    const told: ToldEvent[] = []
-    const tell: Tell = (event, fields) => {
+    const told: EmittedEvent[] = []
+    const emit: Emit = (event, fields) => {
       if (event !== 'certificate_refused') told.push({ event, ...fields })
     }
-    const served = { ...servedEngine(engine), tell }
+    const served = { ...servedEngine(engine), emit }
     const limits = { tls_reload_ms: 10 }
     const grpc = await serveGrpc(served, { port: 0, tls: { folder }, limits })
     assert.deepEqual(told.splice(0), [
       { event: 'listening', server: 'grpc', address: grpc.address },
     ])
     /** The next event, which is the only one, after some looks at the files. */
-    const next = async (event: string): Promise<ToldEvent> => {
+    const next = async (event: string): Promise<EmittedEvent> => {
       await until(() => told.length > 0)
       await sleep_ms(50)
       const [one, ...others] = told.splice(0)
       assert.deepEqual(others, [])
       assert.deepEqual([one?.event, one?.server], [event, 'grpc'])
-      return one as ToldEvent
+      return one as EmittedEvent
     }
     const connected = openClient(grpc.address, { ca, client })
     const fresh = async (keys: { ca: TestCertificate; client: TestCertificate }) => {

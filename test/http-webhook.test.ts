@@ -338,14 +338,14 @@ function callbackProcess(obj_id: string | number, logic: object, wait = 'wait'):
   const node = (id: string, obj_type: number, ...logics: object[]): object => ({
     id, obj_type, title: id, condition: { logics, semaphors: [] }, options: '{"save_task":true}',
   }) // biome-ignore format: short
-  const tell = {
+  const emit = {
     type: 'set_param',
     extra: { url: `{{node[${wait}].public_callback_corezoid}}` },
     extra_type: { url: 'string' },
   }
   const callback = { type: 'api_callback', ...logic }
   const nodes = [
-    node('start', 1, tell, { type: 'go', to_node_id: wait }),
+    node('start', 1, emit, { type: 'go', to_node_id: wait }),
     node(wait, 0, callback, { type: 'go', to_node_id: 'next' }),
     node('next', 0, { type: 'api_callback' }, { type: 'go', to_node_id: 'end' }),
     node('end', 2),
@@ -501,8 +501,8 @@ describe('a callback address', () => {
         by_data: '{{conv[7].node[wait].{{name}}}}',
       }
       const types = Object.keys(extra).map((key) => [key, 'string'])
-      const tell = { type: 'set_param', extra, extra_type: Object.fromEntries(types) }
-      const logics = [tell, { type: 'api_callback' }]
+      const emit = { type: 'set_param', extra, extra_type: Object.fromEntries(types) }
+      const logics = [emit, { type: 'api_callback' }]
       await engine.putProcess(callbackProcess(7, {}))
       await engine.putProcess({ ...plain, obj_id: 8, scheme: { nodes: [start(logics)] } })
       await engine.processes.share(8, user)

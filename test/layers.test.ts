@@ -19,18 +19,32 @@ const layers = [
   'store',
   'cluster',
   'process',
+  'engine/api',
+  'engine/transactions',
+  'engine/access',
+  'engine/tasks',
+  'engine/replays',
+  'engine/requests',
+  'engine/jobs',
+  'engine/definitions',
+  'engine/schedules',
+  'engine/timers',
+  'engine/changes',
+  'engine/search',
+  'engine/flow',
+  'engine/file',
   'engine',
   'executors',
   'files',
   'metrics',
-  'overview',
-  'diagram',
+  'console/overview',
+  'console/diagram',
   'server/tls',
   'server/admin',
   'server/http',
   'server/grpc',
-  'server/console',
-  'console',
+  'console/server',
+  'console/page',
   'server/operator',
   'client',
   'open.ts',
@@ -78,6 +92,16 @@ test('imports point to the same layer or to one below', () => {
   assert.deepEqual(up, [])
 })
 
+test('each folder of src is a layer, or has its folders in layers', () => {
+  const without = sources.filter(
+    ({ path, layer }) => path.includes('/') && layer === layers.length - 1,
+  )
+  assert.deepEqual(
+    without.map(({ path }) => path),
+    [],
+  )
+})
+
 test('there are no circles among imports', () => {
   const byPath = new Map(sources.map((source) => [source.path, source]))
   const done = new Set<string>()
@@ -122,7 +146,7 @@ for (const [pattern, allowed] of onlyIn) {
   test(`${pattern.source} only in ${allowed.source}`, () => {
     const is_for_page = !of_browser.has(String(pattern))
     const found = sources
-      .filter(({ path }) => is_for_page || !path.startsWith('console/'))
+      .filter(({ path }) => is_for_page || !path.startsWith('console/page/'))
       .filter(({ path, text }) => !allowed.test(path) && pattern.test(withoutComments(text)))
       .map(({ path }) => path)
     assert.deepEqual(found, [])

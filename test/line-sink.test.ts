@@ -53,7 +53,7 @@ function numberSink(open: () => LineStream, clock = fakeClock()) {
   const sink = newLineSink({
     open,
     clock,
-    tellDropped: (count) => sink.write(`dropped ${count}\n`),
+    emitDropped: (count) => sink.write(`dropped ${count}\n`),
   })
   return { sink, clock }
 }
@@ -108,7 +108,7 @@ test('a failed write has a line of its own, where LMDB has begun one and not end
   const log = await openServeLog(given, io)
   for (const event of ['store_failed', 'checkpoint_failed', 'schedule_refused'] as const) {
     text += 'Write error'
-    log.tell(event, {})
+    log.emit(event, {})
   }
   await log.close()
   const events = [...text.matchAll(/^{.*"event":"([a-z_]+)"/gm)].map(([, event]) => event)

@@ -11,7 +11,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { nextTurn } from '../src/core/clock.ts'
-import type { Tell } from '../src/core/events.ts'
+import type { Emit } from '../src/core/events.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine, type Readiness, rawJson } from '../src/index.ts'
@@ -28,7 +28,7 @@ import { exchange } from './support/http-raw.ts'
 import { conv_id, process_definition } from './support/http-server.ts'
 
 const recorder =
-  (told: object[]): Tell =>
+  (told: object[]): Emit =>
   (event, fields) =>
     void told.push({ event, ...fields })
 
@@ -40,7 +40,7 @@ const told: object[] = []
 before(async () => {
   engine = await openEngine(':memory:')
   await engine.putProcess(process_definition)
-  const seen = { ...servedEngine(engine), tell: recorder(told) }
+  const seen = { ...servedEngine(engine), emit: recorder(told) }
   server = await serveOperator(seen, { port: 0 })
 })
 after(async () => {
@@ -246,7 +246,7 @@ describe('who may read', () => {
     for (const over of ['http', 'https'] as const) {
       test(`with a token on ${host} over ${over}`, async () => {
         const told: object[] = []
-        const served = { ...servedEngine(engine), tell: recorder(told) }
+        const served = { ...servedEngine(engine), emit: recorder(told) }
         const files = over === 'https' ? { tls } : {}
         // With a token no authority is needed.
         if (over === 'https') rmSync(join(tls.folder, 'ca.crt'))

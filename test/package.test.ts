@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { after, before, describe, mock, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { build as esbuild } from 'esbuild'
 import { type InlineConfig, build as viteBuild } from 'vite'
 import { version } from '../src/core/version.ts'
@@ -53,7 +53,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
+      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node)|dist\/src\/server\/grpc\/generated\/([a-z0-9]+\/)*[A-Za-z_]+(\.js|\.d\.ts))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -71,9 +71,9 @@ describe('the package', () => {
       'deploy/conveyor.service',
       'dist/bin/conveyor.js',
       'dist/sbom.cdx.json',
-      'dist/src/console/page/built/icon.svg',
-      'dist/src/console/page/built/page.css',
-      'dist/src/console/page/built/page.js',
+      'dist/src/console/built/icon.svg',
+      'dist/src/console/built/page.css',
+      'dist/src/console/built/page.js',
       'dist/src/examples/callback.conv.json',
       'dist/src/http.d.ts',
       'dist/src/http.js',
@@ -352,6 +352,7 @@ export const expect = (value) => ({ toBe: (wanted) => assert.equal(value, wanted
 /** The same over the timers of node:test. */
 const mock = `
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 export { test } from 'node:test'
 export const vi = {
   useFakeTimers() { mock.timers.enable({ apis: ['setTimeout', 'Date'] }) },
@@ -366,7 +367,7 @@ const tracing_program = `typeof require('conveyor-engine/tracing').openTelemetry
 const page_program = `
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { openEngine, openEngine, type Engine, openEngine, type Engine, isFault, openEngine, rawJson, type Task, type TypedProcess, type TypedTask } from 'conveyor-engine'
+import { openEngine } from 'conveyor-engine'
 import { createConsole } from 'conveyor-engine/console'
 const engine = await openEngine(':memory:')
 const page = createConsole(engine)
@@ -383,6 +384,7 @@ await engine.close()
 `
 
 const code_program = `
+import { openEngine } from 'conveyor-engine'
 const src = \`require('libs/moment-timezone.js'); require('libs/md5.js'); require('libs/xregexp.js')
   data.v = moment.tz(1e12, 'Europe/Kyiv').format('YYYY-MM-DD HH') + ' ' + CryptoJS.MD5('') +
     ' ' + XRegExp.replace('a', XRegExp('a'), 'b')\`
@@ -415,7 +417,8 @@ function vite(entry: string, out: string, ssr: InlineConfig['ssr'] & object): Pr
 }
 
 const common = `
-import { defineProcess, end, callback, defineProcess, end, go } from 'conveyor-engine/define'
+import { type Engine, openEngine } from 'conveyor-engine'
+import { defineProcess, end } from 'conveyor-engine/define'
 
 export async function use(): Promise<Engine> {
   const engine = await openEngine(':memory:')
@@ -425,6 +428,10 @@ export async function use(): Promise<Engine> {
 `
 
 const consumer = `
+import {
+  type Engine, isFault, openEngine, rawJson, type Task, type TypedProcess, type TypedTask,
+} from 'conveyor-engine'
+import { callback, defineProcess, end, go } from 'conveyor-engine/define'
 import { type HttpServer, serveHttp } from 'conveyor-engine/http'
 import { type GrpcServer, serveGrpc } from 'conveyor-engine/grpc'
 import { type Client, type ClientResult, connect, isClientFault } from 'conveyor-engine/client'

@@ -73,7 +73,7 @@ describe('the frame', () => {
   })
   test('a try that throws is a failure with the seed that repeats it', async () => {
     const { failures } = await tryEach(
-      { n: 3, seed: 7, failures_max: 3, tell: () => {} },
+      { n: 3, seed: 7, failures_max: 3, emit: () => {} },
       async (seed) => {
         if (seed === 8) throw new Error('broken')
         return { faults: 0 }

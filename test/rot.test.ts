@@ -272,12 +272,12 @@ describe('a large file is read page by page until a thread has compared all of i
     const handle = await open(path, 'r+')
     await handle.write('wrong', statSync(path).size / 2)
     await handle.close()
-    let tellFailed = (_failure: Error): void => {}
+    let emitFailed = (_failure: Error): void => {}
     const failed = new Promise<Error>((resolve) => {
-      tellFailed = resolve
+      emitFailed = resolve
     })
     const says = /page \d+ is damaged: in it key .*; run `npx conveyor restore/
-    const opened = await openEngine(path, { onFailure: tellFailed }).catch((error: Error) => error)
+    const opened = await openEngine(path, { onFailure: emitFailed }).catch((error: Error) => error)
     // The thread may be faster than the opening.
     if (opened instanceof Error) return void assert.match(opened.message, says)
     await using engine = opened

@@ -32,7 +32,7 @@ after(() => bank.remove())
 
 test(`${rounds} deploys and kills of a shop: every order ends once`, { timeout }, async (t) => {
   const { wrong, counts } = await runShop(rounds)
-  tell(t, counts)
+  emit(t, counts)
   assert.deepEqual(wrong, [])
   assert.ok((counts['known before a deploy'] ?? 0) > 0)
   assert.ok((counts['repeats with the same key'] ?? 0) > 0)
@@ -68,7 +68,7 @@ const worse: readonly (readonly [string, Edit, RegExp])[] = [
 test('a worse shop is seen', { timeout }, async (t) => {
   const edits = worse.map(([, edit]) => edit)
   const { wrong, counts } = await runShop(4, edits)
-  tell(t, counts)
+  emit(t, counts)
   for (const [what, , sentence] of worse) {
     assert.ok(
       wrong.some((found) => sentence.test(found)),
@@ -77,7 +77,7 @@ test('a worse shop is seen', { timeout }, async (t) => {
   }
 })
 
-function tell(t: TestContext, counts: Verdict['counts']): void {
+function emit(t: TestContext, counts: Verdict['counts']): void {
   t.diagnostic(
     Object.entries(counts)
       .map(([name, count]) => `${count} ${name}`)

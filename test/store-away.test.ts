@@ -21,7 +21,7 @@ const value = Buffer.from('1')
 function heldStore() {
   const tree = memoryTree()
   const state = { is_away: false, held: [] as ((error?: Error) => void)[] }
-  let tellBroken = (_cause: unknown): void => {}
+  let emitBroken = (_cause: unknown): void => {}
   const store = storeOf({
     ...tree,
     async commit(changes) {
@@ -34,7 +34,7 @@ function heldStore() {
     },
     unavailable: () => (state.is_away ? fault('overloaded', 'away') : undefined),
     onBroken(callback) {
-      tellBroken = callback
+      emitBroken = callback
     },
   })
   const calls = {
@@ -46,7 +46,7 @@ function heldStore() {
       }),
     view: () => store.view((view) => view.get(a)?.toString() ?? 'none'),
   }
-  return { store, state, calls, break: (cause: unknown) => tellBroken(cause) }
+  return { store, state, calls, break: (cause: unknown) => emitBroken(cause) }
 }
 
 type Call = keyof ReturnType<typeof heldStore>['calls']

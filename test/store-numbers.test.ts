@@ -8,7 +8,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventFields, EventName } from '../src/core/event-table.ts'
-import type { Tell } from '../src/core/events.ts'
+import type { Emit } from '../src/core/events.ts'
 import { fault } from '../src/core/faults.ts'
 import { openEngine } from '../src/open.ts'
 import { boundsFor } from '../src/store/commit-log/bounds.ts'
@@ -29,25 +29,25 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-type ToldEvents = [event: EventName, fields: EventFields][]
+type EmittedEvents = [event: EventName, fields: EventFields][]
 
 /** What is told, without what depends on the disk of this machine. */
-function listening(): { readonly told: ToldEvents; readonly tell: Tell } {
-  const told: ToldEvents = []
-  return { told, tell: (event, fields) => void (of_disk.has(event) || told.push([event, fields])) }
+function listening(): { readonly told: EmittedEvents; readonly emit: Emit } {
+  const told: EmittedEvents = []
+  return { told, emit: (event, fields) => void (of_disk.has(event) || told.push([event, fields])) }
 }
 
 const of_disk: ReadonlySet<EventName> = new Set(['slow_writes', 'slow_checkpoint'])
 
-const namesOf = (told: ToldEvents): EventName[] => told.map(([event]) => event)
+const namesOf = (told: EmittedEvents): EventName[] => told.map(([event]) => event)
 const put = (store: Store, key: string, bytes = 100): Promise<void> =>
   store.update((tx) => tx.put(key, Buffer.alloc(bytes, key)))
 
 describe('the numbers of a store', () => {
   it('agree with the files', async () => {
     const path = join(folder, 'tasks.lmdb')
-    const { told, tell } = listening()
-    const store = storeOf(await openWithCommitLog(path, {}, { tell }), { tell })
+    const { told, emit } = listening()
+    const store = storeOf(await openWithCommitLog(path, {}, { emit }), { emit })
     const commits: [ms: number, write_ms: number][] = []
     store.onCommit((ms, write_ms) => void commits.push([ms, write_ms]))
     for (let n = 0; n < 20; n++) await put(store, `k${n}`, 1_000 * n)
@@ -136,7 +136,7 @@ describe('a slow commit', () => {
       const held = new Promise<void>((resolve) => {
         release = resolve
       })
-      const { told, tell } = listening()
+      const { told, emit } = listening()
       const store = storeOf(
         {
           ...below,
@@ -145,8 +145,8 @@ describe('a slow commit', () => {
         },
         {
           slow_commit_ms,
-          tell(event, fields) {
-            tell(event, fields)
+          emit(event, fields) {
+            emit(event, fields)
             // Not at once, so that it could be told of again.
             setTimeout(release, 20)
           },
@@ -197,9 +197,9 @@ describe('a full disk', () => {
   for (const [what, steps] of rows) {
     it(what, () => {
       const clock = fakeClock()
-      const { told, tell } = listening()
+      const { told, emit } = listening()
       let free_bytes = 0
-      const watch = newSpaceWatch({ tell, clock, freeBytes: () => free_bytes, free_bytes_min: 10 })
+      const watch = newSpaceWatch({ emit, clock, freeBytes: () => free_bytes, free_bytes_min: 10 })
       for (const [step, wanted] of steps) {
         if (typeof step !== 'number') watch[step]()
         else {
@@ -213,13 +213,13 @@ describe('a full disk', () => {
   }
 
   it('refuses commits and requests, which are told of as one', async () => {
-    const { told, tell } = listening()
+    const { told, emit } = listening()
     const full = {
       ...memoryTree(),
       freeBytes: () => 5,
       commit: () => Promise.reject(fault('no_space')),
     }
-    const store = storeOf(full, { tell, free_bytes_min: 10 })
+    const store = storeOf(full, { emit, free_bytes_min: 10 })
     assert.equal(store.hasRoom(5), true)
     assert.equal(store.hasRoom(6), false)
     await assert.rejects(put(store, 'k'), { code: 'no_space' })

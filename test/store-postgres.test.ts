@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { systemChance } from '../src/core/clock.ts'
-import { tellNobody } from '../src/core/events.ts'
+import { emitNothing } from '../src/core/events.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { openInProcess } from './support/in-process-tree.ts'
 import { codePath, node_flags } from './support/package-folder.ts'
@@ -38,7 +38,7 @@ async function makeBed(): Promise<TreeBed> {
         ...{
           tree: below,
           path,
-          tell: tellNobody,
+          emit: emitNothing,
           reserve_bytes: 0,
           checkpoint_bytes: 0,
           bytes: systemChance.bytes,

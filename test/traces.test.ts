@@ -582,8 +582,8 @@ for (const [name, startSpan] of Object.entries(broken_sdks)) {
     const tracer = { startSpan: startSpan as never, startActiveSpan: throws }
     const broken = openTelemetryTracing({ tracerProvider: { getTracer: () => tracer } })
     const told: string[] = []
-    const tell = (line: object): void => void told.push(JSON.stringify(line))
-    const logger = { debug: tell, info: tell, error: tell, warn: tell }
+    const emit = (line: object): void => void told.push(JSON.stringify(line))
+    const logger = { debug: emit, info: emit, error: emit, warn: emit }
     const engine = await memoryBed({ tracing: broken, logger }).open()
     await engine.putProcess(oneNode(10, 'work', [callback_logic]))
     engine.handle('work', () => ({ n: 1 }))

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { failedOf, metaKey, timeOfKey } from '../src/codec/keys.ts'
-import type { Tell } from '../src/core/events.ts'
+import type { Emit } from '../src/core/events.ts'
 import { beginUpgrade, upgradeFile } from '../src/engine/file/upgrade.ts'
 import { openEngine } from '../src/open.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
@@ -124,7 +124,7 @@ describe('an upgrade', () => {
       assert.deepEqual([...changes].length, cursor === undefined ? 2 : 1)
       await tree.commit(changes)
       const told: unknown[] = []
-      await upgradeFile(storeOf(tree), { tell: (event) => void told.push(event) })
+      await upgradeFile(storeOf(tree), { emit: (event) => void told.push(event) })
       assert.deepEqual(told, ['upgraded'])
       assert.deepEqual(dump(tree), whole)
     }
@@ -132,11 +132,11 @@ describe('an upgrade', () => {
 
   it('tells of its end, and of its beginning where it takes long', async () => {
     const told: unknown[] = []
-    const tell: Tell = (event, { tasks }) => void told.push([event, tasks])
-    await upgradeFile(storeOf(await oldTree()), { tell })
+    const emit: Emit = (event, { tasks }) => void told.push([event, tasks])
+    await upgradeFile(storeOf(await oldTree()), { emit })
     assert.deepEqual(told, [['upgraded', 21]])
     told.length = 0
-    await upgradeFile(storeOf(await oldTree()), { tell, slice_tasks: 1 })
+    await upgradeFile(storeOf(await oldTree()), { emit, slice_tasks: 1 })
     assert.deepEqual(told, [
       ['upgrade_begun', undefined],
       ['upgraded', 21],

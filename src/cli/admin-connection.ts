@@ -69,7 +69,7 @@ async function openHere(path: string, given: Given, io: Io): Promise<Admin | und
   try {
     const engine = await openEngine(path, {
       timers: false,
-      logger: upgradeTeller(path, io),
+      logger: upgradeReporter(path, io),
       ...engineOptionsFrom(given.env),
     })
     return localAdmin(engine)
@@ -82,7 +82,7 @@ async function openHere(path: string, given: Given, io: Io): Promise<Admin | und
 }
 
 /** A verb upgrades a file of an earlier format as `serve` does, and says so. */
-function upgradeTeller(path: string, io: Io): Logger {
+function upgradeReporter(path: string, io: Io): Logger {
   const nothing = (): void => {}
   return {
     ...{ debug: nothing, warn: nothing, error: nothing },

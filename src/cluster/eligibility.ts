@@ -32,12 +32,12 @@ export function fitnessOf(port: FitnessPort): (now: boolean) => Promise<boolean>
     opening.claim(tree)
     try {
       await opening.checkKey(tree)
-      if (unfit !== undefined) status.tell('node_fit', { node })
+      if (unfit !== undefined) status.emit('node_fit', { node })
       status.set({ unfit: undefined })
       was_fit = true
     } catch (error) {
       if (!was_fit || !isFault(error)) throw error
-      if (unfit === undefined) status.tell('node_unfit', { node, reason: error.message })
+      if (unfit === undefined) status.emit('node_unfit', { node, reason: error.message })
       status.set({ unfit: error.message })
     }
     return status.current().unfit === undefined

@@ -40,7 +40,7 @@ export async function join(joining: Joining): Promise<NodeFile> {
   for (let before_seq = -1; ; ) {
     const loaded = await loadSnapshot({
       ...joining,
-      ...{ partition, file, node, tree: opening.tree, tell: opening.tell },
+      ...{ partition, file, node, tree: opening.tree, emit: opening.emit },
       onBegin({ seq }) {
         status.set({ seq })
         membership.report(seq)

@@ -71,7 +71,7 @@ export function newLease(options: LeaseOptions): Lease {
   let renewing: Promise<void> = Promise.resolve()
   let releasing: Promise<unknown> | undefined
   let lost: Fault | undefined
-  let tellLost = (_reason: Fault): void => {}
+  let emitLost = (_reason: Fault): void => {}
 
   function close(): void {
     is_closed = true
@@ -81,7 +81,7 @@ export function newLease(options: LeaseOptions): Lease {
   function lose(reason: Fault): void {
     if (lost !== undefined) return
     lost = reason
-    tellLost(reason)
+    emitLost(reason)
   }
 
   function end(reason: Fault): void {
@@ -148,7 +148,7 @@ export function newLease(options: LeaseOptions): Lease {
     },
     lost: () => lost,
     onLost(listener) {
-      tellLost = listener
+      emitLost = listener
       if (lost !== undefined) listener(lost)
     },
     lose,

@@ -23,7 +23,7 @@ export function openNodeCopy(
   file: NodeFile,
   commit_log: CommitLog,
 ): NodeCopy {
-  const { tree: below, path, tell, reserve_bytes, checkpoint_bytes } = opening
+  const { tree: below, path, emit, reserve_bytes, checkpoint_bytes } = opening
   const { manifest } = file
   const kept = { ...below, close: () => Promise.resolve() }
   let last: LastFrame = manifest
@@ -38,7 +38,7 @@ export function openNodeCopy(
   const writer = writerOver(noted, manifest)
   const { slow_commit_ms, blocking } = opening
   const tree = commitLogTree(kept, path, manifest, writer, {
-    ...{ tell, reserve_bytes, checkpoint_bytes },
+    ...{ emit, reserve_bytes, checkpoint_bytes },
     ...(slow_commit_ms !== undefined && { slow_commit_ms }),
     ...(blocking !== undefined && { blocking }),
   })

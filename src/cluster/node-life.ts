@@ -196,7 +196,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     } catch (error) {
       if (!isFault(error) || isAway(error)) throw error
       const { role } = status.current()
-      if (!is_set_back) opening.tell('log_set_back', { node, role, error: error.message })
+      if (!is_set_back) opening.emit('log_set_back', { node, role, error: error.message })
       is_set_back = true
       throw fault('store_failed', error.message)
     }
@@ -268,7 +268,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       onHandOver: () => void prepareHandOver(),
       ...{ epoch: taken.epoch, taken_ms: taken.taken_ms },
       onSlow(ms) {
-        status.tell('lease_tight', { node, ms: Math.round(ms), lease_ms })
+        status.emit('lease_tight', { node, ms: Math.round(ms), lease_ms })
       },
     })
     lease = begun
@@ -284,7 +284,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     status.set({ role: 'owner' })
     membership?.beat()
     snapshots = newSnapshots({
-      ...{ tree, clock, tell: opening.tell, options: settings.snapshot },
+      ...{ tree, clock, emit: opening.emit, options: settings.snapshot },
       job: {
         ...{ path: opening.path, node, partition, epoch: taken.epoch },
         ...{ url: settings.target.url, unsafe: settings.target.unsafe },

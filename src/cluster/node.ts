@@ -77,7 +77,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
       if (life !== undefined) {
         throw fault('not_possible', `an engine has the commit log of node ${node} already`)
       }
-      status.begin(opening.tell)
+      status.begin(opening.emit)
       for (;;) {
         const begun = beginLife({
           ...{ settings, opening, status },

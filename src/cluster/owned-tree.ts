@@ -35,11 +35,11 @@ export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree 
     ...tree,
     unavailable: () => (lease.isValid() ? undefined : noLease(lease.lost())),
     commitLogTrouble: () => commitLogTrouble(status.current()),
-    tellBroken(cause) {
+    emitBroken(cause) {
       if (options.isSetBack()) return
       const error = cause instanceof Error ? cause.message : String(cause)
-      if (isOwnershipLost(cause)) status.tell('ownership_lost', { node, epoch: lease.epoch })
-      else status.tell('commit_log_failed', { node, error })
+      if (isOwnershipLost(cause)) status.emit('ownership_lost', { node, epoch: lease.epoch })
+      else status.emit('commit_log_failed', { node, error })
     },
     onBroken(callback) {
       lease.onLost((reason) => {

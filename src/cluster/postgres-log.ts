@@ -52,9 +52,9 @@ const retry_ms = { first: 20, longest: 500 }
 export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   const { connection, clock, partition } = port
   let is_closed = false
-  let tellClosed = (): void => {}
+  let emitClosed = (): void => {}
   const closed = new Promise<void>((resolve) => {
-    tellClosed = resolve
+    emitClosed = resolve
   })
 
   async function insert(seq: number, frame: Buffer): Promise<'durable' | 'fenced'> {
@@ -124,7 +124,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
     end: port.release,
     async close() {
       is_closed = true
-      tellClosed()
+      emitClosed()
       await connection.close()
     },
   }

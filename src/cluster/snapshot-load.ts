@@ -3,7 +3,7 @@
  * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
  * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
  */
-import type { Tell } from '../core/events.ts'
+import type { Emit } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import { newChangeBuffer } from '../store/change-buffer.ts'
 import { valueBytesAt } from '../store/change-encoding.ts'
@@ -24,7 +24,7 @@ export interface SnapshotLoad extends Waiting {
   readonly partition: number
   readonly tree: LmdbTree
   readonly file: NodeFile
-  readonly tell: Tell
+  readonly emit: Emit
   readonly node: string
   /** Before the first chunk of a snapshot; what the log has after its position must stay. */
   onBegin(snapshot: Snapshot): Promise<void> | void
@@ -75,10 +75,10 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
 
 /** False where a later snapshot has taken the place of this one meanwhile. */
 async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
-  const { partition, tree, clock, tell, node, connection } = load
+  const { partition, tree, clock, emit, node, connection } = load
   const { chunks, bytes: of_bytes, seq } = snapshot
   const began_ms = clock.now_ms()
-  tell('snapshot_loading', { node, seq, bytes: of_bytes })
+  emit('snapshot_loading', { node, seq, bytes: of_bytes })
   load.onLoaded({ bytes: 0, of_bytes })
   await load.onBegin(snapshot)
   const read = (chunk: number): Promise<Buffer | undefined> => {
@@ -108,7 +108,7 @@ async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boole
     gathered = []
     gathered_bytes = 0
   }
-  tell('snapshot_loaded', { node, seq, bytes, ms: Math.round(clock.now_ms() - began_ms) })
+  emit('snapshot_loaded', { node, seq, bytes, ms: Math.round(clock.now_ms() - began_ms) })
   return true
 }
 

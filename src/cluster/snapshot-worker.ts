@@ -48,7 +48,7 @@ if (port !== null) {
   lowerPriority()
   const job = workerData as SnapshotJob
   const { partition, epoch, bytes_per_s_max } = job
-  const tell = (message: SnapshotMessage): void => port.postMessage(message)
+  const emit = (message: SnapshotMessage): void => port.postMessage(message)
   const connection = newConnection({
     target: targetOf(job.url, job.node, job.unsafe),
     ...{ purpose: 'snapshot', clock: steadyClock, answer_ms_max: job.answer_ms_max },
@@ -73,14 +73,14 @@ if (port !== null) {
     const tree = await attachLmdbTree(job.path)
     try {
       const pin = once(port as NonNullable<typeof port>, 'message')
-      tell({ says: 'ready' })
+      emit({ says: 'ready' })
       await pin
       await step()
       const { seq, last_crc } = decodeManifest(tree.get(manifest_key) as Buffer)
       if (last_crc === undefined) throw new Error('the data file does not say its last frame')
       const id = systemChance.bytes(snapshot_id_bytes)
       const chunks = begun(chunksOf(stateIn(tree.range('', '\xff', false)), id, job.chunk_bytes))
-      tell({ says: 'pinned' })
+      emit({ says: 'pinned' })
       const draft = { partition, epoch, id, seq, last_crc }
       const began_ms = steadyClock.now_ms()
       const size = await writeSnapshot(connection, draft, chunks, async (bytes) => {
@@ -98,11 +98,11 @@ if (port !== null) {
 
   try {
     const written = await write()
-    tell({ says: 'done', written })
+    emit({ says: 'done', written })
     // The snapshot stands, whatever becomes of this.
     await tidy()
   } catch (error) {
-    tell({ says: 'failed', error: error instanceof Error ? error.message : String(error) })
+    emit({ says: 'failed', error: error instanceof Error ? error.message : String(error) })
   }
   await connection.close()
   port.close()

@@ -4,7 +4,7 @@
  * join are bounded by the state. One at a time; one that fails is tried again later.
  */
 import { type Clock, pause } from '../core/clock.ts'
-import type { Tell } from '../core/events.ts'
+import type { Emit } from '../core/events.ts'
 import type { CommitLogTree } from '../store/commit-log/tree.ts'
 import type { Connection } from './connection.ts'
 import type { NodeStatus } from './roles.ts'
@@ -43,7 +43,7 @@ export interface Snapshots {
 export interface SnapshotsPort {
   readonly tree: CommitLogTree
   readonly clock: Clock
-  readonly tell: Tell
+  readonly emit: Emit
   readonly options: SnapshotOptions
   readonly job: Omit<SnapshotJob, 'behind_bytes_max' | 'bytes_per_s_max' | 'chunk_bytes'>
   /** A connection that nothing else waits for. */
@@ -52,7 +52,7 @@ export interface SnapshotsPort {
 
 /** For the tenure of an owner. */
 export function newSnapshots(port: SnapshotsPort): Snapshots {
-  const { tree, clock, tell, job } = port
+  const { tree, clock, emit, job } = port
   const options = { ...snapshot_defaults, ...port.options }
   const { node } = job
   let running: SnapshotThread | undefined
@@ -84,7 +84,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     try {
       const { seq, bytes, chunks } = await thread.written
       newest = { bytes, written_ms: clock.now_ms() }
-      tell('snapshot', { node, seq, bytes, chunks, ms: Math.round(clock.now_ms() - began_ms) })
+      emit('snapshot', { node, seq, bytes, chunks, ms: Math.round(clock.now_ms() - began_ms) })
       await thread.ended
       return pinned_bytes
     } finally {
@@ -111,7 +111,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
       } catch (error) {
         wait_ms = options.retry_ms
         const reason = error instanceof Error ? error.message : String(error)
-        if (!is_closed) tell('snapshot_failed', { node, reason })
+        if (!is_closed) emit('snapshot_failed', { node, reason })
       }
       if (!is_closed) await pause(clock, wait_ms, closed)
     }

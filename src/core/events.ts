@@ -1,19 +1,19 @@
 /**
  * Tells events to whoever listens: the log, the counters, and subscribers elsewhere in the process.
- * What happens calls `tell` where it happens, once, and knows nothing of them.
+ * What happens calls `emit` where it happens, once, and knows nothing of them.
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from './clock.ts'
 import type { EventFields, EventName } from './event-table.ts'
 import { type Logger, newLog } from './log.ts'
 
-export type Tell = (event: EventName, fields: EventFields) => void
+export type Emit = (event: EventName, fields: EventFields) => void
 
 export interface Events {
   /** Tells all listeners, and the logger. Never throws. */
-  readonly tell: Tell
+  readonly emit: Emit
   /** The returned function ends it. */
-  on(listener: Tell): () => void
+  on(listener: Emit): () => void
   /** Tells at once what was left out of the log, and sets no timer any more. */
   close(): void
 }
@@ -23,11 +23,11 @@ const event_channel = channel('conveyor:event')
 
 /** Events that are written to `logger`, if there is one. Throws a TypeError as `newLog` does. */
 export function newEvents(logger: Logger | undefined, clock: Clock): Events {
-  const listeners = new Set<Tell>()
+  const listeners = new Set<Emit>()
   const log = logger === undefined ? undefined : newLog(logger, clock)
-  if (log !== undefined) listeners.add(log.tell)
+  if (log !== undefined) listeners.add(log.emit)
   return {
-    tell(event, fields) {
+    emit(event, fields) {
       if (event_channel.hasSubscribers) event_channel.publish({ event, ...fields })
       for (const listener of listeners) listener(event, fields)
     },
@@ -66,12 +66,12 @@ export function bugFields(error: unknown): EventFields {
 }
 
 /** Tells a bug as an event, and then whoever asked for bugs. */
-export function bugTeller(tell: Tell, onBug?: (error: unknown) => void): (bug: unknown) => void {
+export function bugReporter(emit: Emit, onBug?: (error: unknown) => void): (bug: unknown) => void {
   return (bug) => {
-    tell('bug', bugFields(bug))
+    emit('bug', bugFields(bug))
     onBug?.(bug)
   }
 }
 
 /** For whom nothing is to be told. */
-export const tellNobody: Tell = () => {}
+export const emitNothing: Emit = () => {}

@@ -41,7 +41,7 @@ interface Window {
 }
 
 export interface Log {
-  tell(event: EventName, fields: EventFields): void
+  emit(event: EventName, fields: EventFields): void
   /** Writes what was left out, and sets no timer any more. */
   close(): void
 }
@@ -53,7 +53,7 @@ export function newLog(logger: Logger, clock: Clock): Log {
   const missing = levels.find((level) => typeof logger[level] !== 'function')
   if (missing !== undefined) throw new TypeError(`logger: it has no method ${missing}`)
   const windows = new Map<string, Window>()
-  const alarm = newAlarm(clock, tellEnded)
+  const alarm = newAlarm(clock, emitEnded)
 
   function isOver({ begins_ms }: Window, now_ms: number): boolean {
     return now_ms >= begins_ms + window_ms || now_ms < begins_ms
@@ -88,7 +88,7 @@ export function newLog(logger: Logger, clock: Clock): Log {
     }
   }
 
-  function tellEnded(): void {
+  function emitEnded(): void {
     const now_ms = clock.now_ms()
     for (const [key, window] of windows) {
       if (isOver(window, now_ms)) end(key, window)
@@ -97,7 +97,7 @@ export function newLog(logger: Logger, clock: Clock): Log {
   }
 
   return {
-    tell(event, fields) {
+    emit(event, fields) {
       const { level, is_whole }: EventRow = eventTable[event]
       if (is_whole === true) return write(event, fields, level)
       const code = typeof fields.code === 'string' ? fields.code : undefined

@@ -4,7 +4,7 @@
  * `internal_error` that it becomes has none.
  */
 import type { Counters, ServerName } from './counters.ts'
-import type { Tell } from './events.ts'
+import type { Emit } from './events.ts'
 import { type FaultCode, isOpFaultCode } from './faults.ts'
 import type { Op, OpResult } from './model.ts'
 
@@ -20,8 +20,8 @@ export interface Refusal {
   readonly began_ms?: number
 }
 
-export function tellRefused(
-  { counters, tell }: { readonly counters: Pick<Counters, 'countRequest'>; readonly tell: Tell },
+export function emitRefused(
+  { counters, emit }: { readonly counters: Pick<Counters, 'countRequest'>; readonly emit: Emit },
   { server, code, conv_id, began_ms, ...caller }: Refusal,
 ): void {
   counters.countRequest(server, code, began_ms)
@@ -29,13 +29,13 @@ export function tellRefused(
   // The operator's listener takes no ops.
   if (isOpFaultCode(code) && server !== 'operator') {
     const process = typeof conv_id === 'string' ? conv_id : undefined
-    tell('op_refused', { server, code, conv_id: process, user: caller.user })
-  } else tell('request_refused', { server, code, ...caller })
+    emit('op_refused', { server, code, conv_id: process, user: caller.user })
+  } else emit('request_refused', { server, code, ...caller })
 }
 
 /** `results[i]` is that of `ops[i]`; the engine answers a malformed op with itself. */
-export function tellRefusedOps(
-  tell: Tell,
+export function emitRefusedOps(
+  emit: Emit,
   server: ServerName,
   user: string | undefined,
   ops: readonly (Op | OpResult)[],
@@ -45,6 +45,6 @@ export function tellRefusedOps(
     const code = results[at]?.proc
     if (code === 'ok') continue
     const { conv_id } = ops[at] as { conv_id?: string }
-    tell('op_refused', { server, code, conv_id, user })
+    emit('op_refused', { server, code, conv_id, user })
   }
 }

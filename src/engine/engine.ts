@@ -21,7 +21,7 @@ import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
 import type { EventName } from '../core/event-table.ts'
-import { bugTeller, type Events } from '../core/events.ts'
+import { bugReporter, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
@@ -56,7 +56,7 @@ import { newTimers } from './timers/due-work.ts'
 import { newAdmission } from './transactions/admission.ts'
 import { newBackground } from './transactions/background.ts'
 import { newCatalog } from './transactions/catalog.ts'
-import { newFullTeller } from './transactions/full-processes.ts'
+import { newFullProcessReport } from './transactions/full-processes.ts'
 import type { CommitEffects, EngineContext } from './transactions/transaction.ts'
 import { newTransactionQueue } from './transactions/transaction-queue.ts'
 import { newVariables } from './transactions/variables.ts'
@@ -85,13 +85,13 @@ export interface EngineParts {
 /** Starts an engine on a store whose format has been checked (open.ts). */
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
-  const { tell } = parts.events
+  const { emit } = parts.events
   const counters = newCounters(store.onCommit)
   for (const event of parts.early_events ?? []) counters.countEvent(event)
   parts.events.on(counters.countEvent)
   const { tracing } = options
-  const onBug = bugTeller(tell, options.onBug)
-  if (tracing !== undefined && !tracing.hasSdk()) tell('traces_without_sdk', {})
+  const onBug = bugReporter(emit, options.onBug)
+  if (tracing !== undefined && !tracing.hasSdk()) emit('traces_without_sdk', {})
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog()
@@ -127,15 +127,15 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { replay: mode = 'answer' } = options
   const replays = await openReplays({
     ...{ mode, window_s: limits.window_s, bytes_max: limits.replay_bytes_max },
-    ...{ store, clock, wake, tell },
+    ...{ store, clock, wake, emit },
   })
   const submission = newSubmission({ ...running, replays })
   const { schedules, due_schedules } = newSchedules({
-    ...{ ...running, catalog, tell },
+    ...{ ...running, catalog, emit },
     submit: submission.submit,
   })
   const timers = newTimers({ ...running, schedules: due_schedules })
-  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, tell })
+  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, emit })
   const hand_over = newHandOver({ ...running, handlers })
   const has_timers = options.timers !== false
   const background = newBackground({
@@ -147,7 +147,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   /** Administration waits for the ops that were queued before it. */
   const ordered_store: Store = { ...store, update: transactions.update }
   const secrets = await openSecrets({
-    ...{ store: ordered_store, clock, chance, tell },
+    ...{ store: ordered_store, clock, chance, emit },
     ...{ key_path: parts.key_path, given_key: options.secret_key },
   })
   const bindings = await openBindings(ordered_store, limits.certificate_name_bytes_max)
@@ -168,7 +168,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     addresses,
     handlers,
     onChanged,
-    tell,
+    emit,
   }
   const processes = newProcesses(administered)
   const { variables } = engine_context
@@ -189,7 +189,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     ...{ submission, results, has_timers },
   })
 
-  const tellFull = newFullTeller(tell, clock, limits.process_tasks_max)
+  const reportFull = newFullProcessReport(emit, clock, limits.process_tasks_max)
 
   function publish(effects: CommitEffects): void {
     const {
@@ -210,8 +210,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
-    for (const one of failures ?? []) tell('task_failed', { ...one, ...jobs.failureOf(one) })
-    if (full !== undefined) tellFull(full)
+    for (const one of failures ?? []) emit('task_failed', { ...one, ...jobs.failureOf(one) })
+    if (full !== undefined) reportFull(full)
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
   }
@@ -219,7 +219,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   let draining: Promise<unknown> | undefined
   async function drain(): Promise<void> {
     if (draining === undefined) {
-      tell('draining', { ops: admission.waiting().ops, jobs: jobs.counts().in_flight })
+      emit('draining', { ops: admission.waiting().ops, jobs: jobs.counts().in_flight })
       draining = Promise.all([background.stop(), jobs.drain()])
     }
     await draining
@@ -249,7 +249,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     limits,
     clock,
     chance,
-    tell,
+    emit,
     counters,
     statistics: newStatisticsReader({
       ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers, replays },

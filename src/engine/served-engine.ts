@@ -4,7 +4,7 @@
  */
 import type { Chance } from '../core/clock.ts'
 import type { Counters } from '../core/counters.ts'
-import type { Tell } from '../core/events.ts'
+import type { Emit } from '../core/events.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Addresses } from './access/addresses.ts'
@@ -98,7 +98,7 @@ export interface ServedEngine extends Engine {
   readonly flow: Flow
   readonly tracing: Tracing | undefined
   /** Tells the log, and whoever counts, what a server has seen; see core/events. */
-  readonly tell: Tell
+  readonly emit: Emit
   /** Where a server counts the requests that it answers. */
   readonly counters: Counters
   /**

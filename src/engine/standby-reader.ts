@@ -109,7 +109,7 @@ const reads = {
       'answerAccount',
       'callerOf',
       'keyState',
-      'tell',
+      'emit',
     ],
     ...['allowCalls', 'onEnd', 'isBusy', 'flush', 'drain'],
   ],

@@ -13,7 +13,7 @@
  */
 import type { Key } from '../codec/keys.ts'
 import { systemClock } from '../core/clock.ts'
-import { type Tell, tellNobody } from '../core/events.ts'
+import { type Emit, emitNothing } from '../core/events.ts'
 import { type Fault, fault, isFault, wholeFaults } from '../core/faults.ts'
 import { limitTable } from '../core/limits.ts'
 import type { BloomFilter } from './bloom-filter.ts'
@@ -39,7 +39,7 @@ export interface StoreOptions {
   readonly onFail?: (failure: Fault) => void
   /** Of the keys in this tree. */
   readonly filter?: BloomFilter
-  readonly tell?: Tell
+  readonly emit?: Emit
   /** A commit that takes longer is told of. */
   readonly slow_commit_ms?: number
   /** Free bytes from which on requests are taken. */
@@ -47,7 +47,7 @@ export interface StoreOptions {
 }
 
 export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
-  const { onFail, filter, tell = tellNobody, free_bytes_min = 0 } = options
+  const { onFail, filter, emit = emitNothing, free_bytes_min = 0 } = options
   let open: Group = newGroup(newChangeBuffer())
   let in_flight: Group | undefined
   /** The buffer of the last commit, for the group that opens next. */
@@ -60,11 +60,11 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     options.slow_commit_ms ?? limitTable.slow_commit_ms.value,
     (fields) => {
       const { changes } = in_flight as Group
-      tell('slow_commit', { ...fields, changes: changes.size, bytes: changes.bytes() })
+      emit('slow_commit', { ...fields, changes: changes.size, bytes: changes.bytes() })
     },
   )
   const freeBytes = (): number | undefined => tree.freeBytes()
-  const space = newSpaceWatch({ tell, clock: systemClock, freeBytes, free_bytes_min })
+  const space = newSpaceWatch({ emit, clock: systemClock, freeBytes, free_bytes_min })
   const unavailable = (): Fault | undefined => tree.unavailable?.()
   tree.onBroken?.(fail)
 
@@ -173,8 +173,8 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     const sentence = isFault(cause) ? cause.message : undefined
     failure = fault('store_failed', sentence, { cause, outside: wholeFaults.store_failed.text })
     refuse([open], failure)
-    if (tree.tellBroken !== undefined) tree.tellBroken(cause)
-    else tell('store_failed', { code: failure.code, error: textOf(cause) })
+    if (tree.emitBroken !== undefined) tree.emitBroken(cause)
+    else emit('store_failed', { code: failure.code, error: textOf(cause) })
     onFail?.(failure)
   }
 
@@ -212,11 +212,11 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     damage: async () => (await tree.damage?.()) ?? [],
     async backup(path) {
       const began_ms = performance.now()
-      tell('backup_begun', {})
+      emit('backup_begun', {})
       const made = await tree.backup(path)
       const { bytes, damage } = made
-      if (damage !== undefined) tell('backup_damaged', { count: damage.count })
-      else tell('backup_done', { bytes, ms: Math.round(performance.now() - began_ms) })
+      if (damage !== undefined) emit('backup_damaged', { count: damage.count })
+      else emit('backup_done', { bytes, ms: Math.round(performance.now() - began_ms) })
       return made
     },
     numbers: () => ({ commits, file: tree.numbers?.() }),

@@ -17,8 +17,8 @@ export interface SlowWatch {
   isSlow(): boolean
 }
 
-/** `tell` gets `ms`, `is_under_way` where it is, and the fields of the end where it has ended. */
-export function newSlowWatch(slow_ms: number, tell: (fields: EventFields) => void): SlowWatch {
+/** `emit` gets `ms`, `is_under_way` where it is, and the fields of the end where it has ended. */
+export function newSlowWatch(slow_ms: number, emit: (fields: EventFields) => void): SlowWatch {
   let began_ms: number | undefined
   let is_armed = false
   let is_slow = false
@@ -37,7 +37,7 @@ export function newSlowWatch(slow_ms: number, tell: (fields: EventFields) => voi
       return
     }
     is_slow = true
-    tell({ ms: Math.round(ms), is_under_way: true })
+    emit({ ms: Math.round(ms), is_under_way: true })
   }
 
   return {
@@ -51,7 +51,7 @@ export function newSlowWatch(slow_ms: number, tell: (fields: EventFields) => voi
       const ms = now_ms - began_ms
       began_ms = undefined
       is_slow = false
-      if (ms > slow_ms) tell({ ms: Math.round(ms), ...fields })
+      if (ms > slow_ms) emit({ ms: Math.round(ms), ...fields })
     },
     ms: () => (began_ms === undefined ? 0 : performance.now() - began_ms),
     isSlow: () => is_slow,

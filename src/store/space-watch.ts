@@ -8,7 +8,7 @@
  * every disk that takes no more says so.
  */
 import type { Clock } from '../core/clock.ts'
-import type { Tell } from '../core/events.ts'
+import type { Emit } from '../core/events.ts'
 
 export interface SpaceWatch {
   /** Whether requests are refused, however small, until more is free. */
@@ -21,7 +21,7 @@ export interface SpaceWatch {
 }
 
 export interface SpaceWatchOptions {
-  readonly tell: Tell
+  readonly emit: Emit
   readonly clock: Clock
   readonly freeBytes: () => number | undefined
   /** Below it no request is taken. */
@@ -36,7 +36,7 @@ export const freeBytesAgain = (free_bytes_min: number): number =>
 const look_ms = 250
 
 export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
-  const { tell, clock, freeBytes, free_bytes_min } = options
+  const { emit, clock, freeBytes, free_bytes_min } = options
   const free_bytes_again = freeBytesAgain(free_bytes_min)
   let since_ms: number | undefined
   let must_commit = false
@@ -51,7 +51,7 @@ export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
   function look(): void {
     if (must_commit || since_ms === undefined || isShort()) arm()
     else {
-      tell('space_back', { ms: clock.now_ms() - since_ms, free_bytes: freeBytes() })
+      emit('space_back', { ms: clock.now_ms() - since_ms, free_bytes: freeBytes() })
       since_ms = undefined
     }
   }
@@ -59,7 +59,7 @@ export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {
   function begin(): void {
     if (since_ms !== undefined) return
     since_ms = clock.now_ms()
-    tell('no_space', { free_bytes: freeBytes(), free_bytes_min })
+    emit('no_space', { free_bytes: freeBytes(), free_bytes_min })
     arm()
   }
 

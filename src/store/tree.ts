@@ -22,7 +22,7 @@ export interface Tree {
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
   /** Tells the event of such a cause; without it that is `store_failed`, which is of a disk. */
-  tellBroken?(cause: unknown): void
+  emitBroken?(cause: unknown): void
   /**
    * Why nothing may be read, and nothing new be taken, for a while: another process may own the
    * data by now. What was taken already may still be committed.

@@ -40,17 +40,17 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' })
 try {
   await engine.call('open', folder, ids)
   await engine.call('putProcesses', processes)
-  tellSize()
-  await tellPaint()
-  await tellOpening(Number(tasks))
-  for (const rate_max of [wanted_rate, undefined]) await tellLoad(rate_max)
+  printSize()
+  await printPaint()
+  await emitOpening(Number(tasks))
+  for (const rate_max of [wanted_rate, undefined]) await printLoad(rate_max)
 } finally {
   await browser.close()
   await engine.stop()
   rmSync(folder, { recursive: true })
 }
 
-function tellSize(): void {
+function printSize(): void {
   const sizes = ['page.js', 'page.css', 'icon.svg'].map((name) => {
     const bytes = readFileSync(join(top, 'src/console/page/built', name))
     return [bytes.length, gzipSync(bytes, { level: 9 }).length] as const
@@ -60,7 +60,7 @@ function tellSize(): void {
 }
 
 /** From the start of the navigation, of somebody who is signed in, with nothing in the cache. */
-async function tellPaint(): Promise<void> {
+async function printPaint(): Promise<void> {
   const page = await signedIn()
   const state = await page.context().storageState()
   const first: number[] = []
@@ -80,7 +80,7 @@ async function tellPaint(): Promise<void> {
 }
 
 /** From the click on the node in its process to the rows of its tasks. */
-async function tellOpening(count: number): Promise<void> {
+async function emitOpening(count: number): Promise<void> {
   await engine.call('fill', count)
   const first = await signedIn()
   const ms: number[] = []
@@ -107,7 +107,7 @@ interface Watcher {
   begin(): Promise<() => Promise<void>>
 }
 
-async function tellLoad(rate_max: number | undefined): Promise<void> {
+async function printLoad(rate_max: number | undefined): Promise<void> {
   const frames: number[] = []
   const pageAt = (path: string) => async () => {
     const page = await signedIn()

@@ -70,7 +70,7 @@ interface Line {
 }
 
 async function tried(
-  { n, seed, failures_max, tell }: Given,
+  { n, seed, failures_max, emit }: Given,
   edits: readonly Edit[],
   finds = /./,
 ): Promise<Outcome> {
@@ -91,7 +91,7 @@ async function tried(
     const done = sumOf(counts)
     if (done - told >= n / 10 && done < n) {
       told = done
-      tell(`${done} of ${n}, ${failures.length} failures`)
+      emit(`${done} of ${n}, ${failures.length} failures`)
     }
   }
   try {

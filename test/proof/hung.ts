@@ -74,7 +74,7 @@ async function run(given: Given, program: Program, of?: Partial<Plan>): Promise<
       const plan = { ...planOf(seed, is_quick), ...of }
       const says = await tryOnce(bed, plan, program, counts)
       if (says !== undefined) failures.push({ seed, says })
-      if (++tried % 10 === 0) given.tell(`${tried} of ${given.n}, ${failures.length} failures`)
+      if (++tried % 10 === 0) given.emit(`${tried} of ${given.n}, ${failures.length} failures`)
     }
   }
   await Promise.all(Array.from({ length: at_once }, work))

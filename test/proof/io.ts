@@ -83,7 +83,7 @@ async function findFaults(bed: IoBed, { n, seed }: Given): Promise<readonly IoFa
 }
 
 async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
-  const { n, seed, tell } = given
+  const { n, seed, emit } = given
   const all = await findFaults(bed, given)
   const [chance, others] = [newChance(seed), newChance(seed + 1)]
   const chosen = [
@@ -119,7 +119,7 @@ async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
         writeFileSync(keptPath(own_seed), JSON.stringify(fault))
         failures.push({ seed: own_seed, says: `${what}: ${result.wrong}` })
       }
-      if (tried % 100 === 0) tell(`${tried} of ${chosen.length}, ${failures.length} failures`)
+      if (tried % 100 === 0) emit(`${tried} of ${chosen.length}, ${failures.length} failures`)
     }
   }
   await Promise.all(Array.from({ length: at_once }, work))

@@ -26,7 +26,7 @@ export const proof: Proof = {
 async function tryAll(given: Given): Promise<Outcome> {
   const { met: counts, ...outcome } = await tryHistories(given)
   const met = new Map(Object.entries(counts))
-  for (const line of toldOf(met)) given.tell(line)
+  for (const line of toldOf(met)) given.emit(line)
   const missing = given.n >= complete_from ? missingOf(met) : []
   const failures = missing.map((what) => ({ seed: given.seed, says: `never met: ${what}` }))
   return { ...outcome, failures: [...outcome.failures, ...failures] }

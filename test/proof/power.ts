@@ -42,20 +42,20 @@ const small: readonly Edit[] = [
   { file: 'store/lmdb/full-pages.ts', from: 'run_min = 128', to: 'run_min = 8' },
 ]
 /** Each fence is in the trace, as a line that the server says. */
-const tells_fences: Edit = {
+const emits_fences: Edit = {
   file: 'store/commit-log/checkpoint.ts',
   from: 'putFences(writer, last_keys)',
   to: `for (const _ of last_keys) console.error('fence')
     putFences(writer, last_keys)`,
 }
 const forms: readonly Form[] = [
-  { edits: [...small, tells_fences], checkpoint_bytes: 12 * 1024, answers: 100 },
+  { edits: [...small, emits_fences], checkpoint_bytes: 12 * 1024, answers: 100 },
   {
-    edits: [...(crash_forms.at(-1)?.edits ?? []), tells_fences],
+    edits: [...(crash_forms.at(-1)?.edits ?? []), emits_fences],
     checkpoint_bytes: 0,
     answers: 100,
   },
-  { edits: [tells_fences], checkpoint_bytes: 64 * 1024, answers: 200 },
+  { edits: [emits_fences], checkpoint_bytes: 64 * 1024, answers: 200 },
 ]
 
 /** The judge opens a file for each image: with buffers as large as usual that would take its time. */
@@ -109,7 +109,7 @@ const meta_bytes = 2 * 4096
 const images_of_trace = 20_000
 const keptPath = (seed: number): string => join(tmpdir(), `conveyor-power-${seed}.trace`)
 
-async function run({ n, seed, tell }: Given): Promise<Outcome> {
+async function run({ n, seed, emit }: Given): Promise<Outcome> {
   return withJudge(async (script) => {
     if (n === 1 && existsSync(keptPath(seed))) return repeat(script, seed)
     const distinct = new Set<string>()
@@ -138,7 +138,7 @@ async function run({ n, seed, tell }: Given): Promise<Outcome> {
       figures.commits += commits
       figures.rotations += rotations
       figures.fences += fences
-      if (tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+      if (tried < n) emit(`${tried} of ${n}, ${failures.length} failures`)
     }
     return { tried, faults, failures, figures }
   })

@@ -15,7 +15,7 @@ export interface Given {
   /** Ends after so many failures, each of which costs as much as any other try. */
   readonly failures_max: number
   /** Prints a line on how far it is. */
-  tell(line: string): void
+  emit(line: string): void
 }
 
 export interface Failure {
@@ -67,7 +67,7 @@ const told_chars = 1_000
 
 /** Tries `n` times, one after another; what a try throws is its failure. */
 export async function tryEach(
-  { n, seed, failures_max, tell }: Given,
+  { n, seed, failures_max, emit }: Given,
   one: (seed: number) => Promise<Tried>,
 ): Promise<Outcome> {
   const failures: Failure[] = []
@@ -76,7 +76,7 @@ export async function tryEach(
   const told = Math.max(1, Math.floor(n / 10))
   const add = (failure: Failure): void => {
     failures.push(failure)
-    if (n >= told_from) tell(`seed ${failure.seed}: ${failure.says.slice(0, told_chars)}`)
+    if (n >= told_from) emit(`seed ${failure.seed}: ${failure.says.slice(0, told_chars)}`)
   }
   while (tried < n && failures.length < failures_max) {
     const own_seed = seed + tried
@@ -89,7 +89,7 @@ export async function tryEach(
     }
     tried++
     if (n >= told_from && tried % told === 0 && tried < n)
-      tell(`${tried} of ${n}, ${failures.length} failures`)
+      emit(`${tried} of ${n}, ${failures.length} failures`)
   }
   return { tried, faults, failures }
 }
@@ -103,21 +103,21 @@ export async function judge(
   proof: Proof,
   form: 'quick' | 'long',
   given: { readonly seed: number; readonly n?: number },
-  tell: (line: string) => void,
+  emit: (line: string) => void,
 ): Promise<boolean> {
   const { name, unit, controls } = proof
   const began_ms = performance.now()
-  const own = { n: given.n ?? proof[form], seed: given.seed, failures_max, tell }
-  tell(`${name}: ${proof.says}`)
-  tell(`seed ${own.seed}, to repeat it: npm run proof:${name} -- --seed ${own.seed} --n ${own.n}`)
+  const own = { n: given.n ?? proof[form], seed: given.seed, failures_max, emit }
+  emit(`${name}: ${proof.says}`)
+  emit(`seed ${own.seed}, to repeat it: npm run proof:${name} -- --seed ${own.seed} --n ${own.n}`)
   const outcome = await proof.run(own)
   for (const { seed, says } of outcome.failures) {
-    tell(`FAILED, to repeat it: npm run proof:${name} -- --seed ${seed} --n 1\n${says}`)
+    emit(`FAILED, to repeat it: npm run proof:${name} -- --seed ${seed} --n 1\n${says}`)
   }
   const seconds = ((performance.now() - began_ms) / 1_000).toFixed(1)
   const { tried, faults, failures, figures = {} } = outcome
   const measured = Object.entries(figures).map(([what, value]) => `; ${what} ${value}`)
-  tell(
+  emit(
     `${name}: ${tried} ${unit}, ${faults} faults injected, ${failures.length} failures, ${seconds} s` +
       measured.join(''),
   )
@@ -128,10 +128,10 @@ export async function judge(
     // In the quick form one failure says that the experiment sees something.
     const enough = form === 'quick' ? 1 : failures_max
     const { tried, failures } = await control.run({
-      ...{ n: control[form], seed: given.seed, failures_max: enough, tell },
+      ...{ n: control[form], seed: given.seed, failures_max: enough, emit },
     })
     const says = `control, ${control.says}: ${failures.length} failures of ${tried} ${unit}`
-    tell(failures.length > 0 ? `${says}, as it must` : `FAILED ${says}; it must fail`)
+    emit(failures.length > 0 ? `${says}, as it must` : `FAILED ${says}; it must fail`)
     if (failures.length === 0) is_held = false
   }
   return is_held

@@ -68,7 +68,7 @@ interface How {
 }
 
 async function run(
-  { n, seed, failures_max, tell }: Given,
+  { n, seed, failures_max, emit }: Given,
   { edits = [], where = 'mixed' }: How,
 ): Promise<Outcome> {
   const [child, images] = await Promise.all([
@@ -83,9 +83,9 @@ async function run(
   function count({ seed, outcome, says }: RotLine): void {
     if (outcome === 'wrong') {
       failures.push({ seed, says })
-      tell(`seed ${seed}: ${says}`)
+      emit(`seed ${seed}: ${says}`)
     } else if (outcome !== 'begin') counts[outcome]++
-    if (++tried % told === 0 && tried < n) tell(`${tried} of ${n}, ${failures.length} failures`)
+    if (++tried % told === 0 && tried < n) emit(`${tried} of ${n}, ${failures.length} failures`)
   }
 
   /** Goes on with a new process after the seed over which one has ended. */

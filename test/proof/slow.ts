@@ -98,7 +98,7 @@ async function attack(
   server: Attacked,
   attackers: ChildProcess,
   form: Form,
-  { n, seed, tell }: Given,
+  { n, seed, emit }: Given,
 ): Promise<Outcome> {
   const failures: Failure[] = []
   const fail = (says: string): void => void failures.push({ seed, says })
@@ -137,7 +137,7 @@ async function attack(
     stopLooking()
     attackers.send('leave')
     peak_mb = Math.max(peak_mb, server.rss_mb())
-    tell(`round ${round + 1}: p99 ${before.p99_ms} ms quiet, ${during.p99_ms} ms beside ${n}`)
+    emit(`round ${round + 1}: p99 ${before.p99_ms} ms quiet, ${during.p99_ms} ms beside ${n}`)
     if (failures.length > 0) break
   }
   if (peak_mb > rss_mb_max) fail(`${peak_mb} MB of memory, over ${Math.round(rss_mb_max)}`)

@@ -72,7 +72,7 @@ const not_quick: ReadonlySet<string> = new Set(['rss_bytes', 'anonymous_bytes'])
 /** One that slows down answers them to its end: the control is to be slow, and not to fall silent. */
 const slow_rate = { per_s: 3, under_way_max: 5_000, is_yielding: false }
 
-async function soak({ n: seconds, seed, tell }: Given, worse?: Worse): Promise<Outcome> {
+async function soak({ n: seconds, seed, emit }: Given, worse?: Worse): Promise<Outcome> {
   const is_long = seconds >= long_s_min
   const form = is_long ? long : { ...quick, p99_s: seconds / 4 }
   const { server, rate } = form
@@ -81,7 +81,7 @@ async function soak({ n: seconds, seed, tell }: Given, worse?: Worse): Promise<O
     worse === undefined
       ? form
       : { ...form, server: { ...server, worse, ended_kept_ms: 1e9 }, rate: rate ?? slow_rate },
-    { seconds, seed, tell },
+    { seconds, seed, emit },
   )
   const grown = held_names
     .filter((name) => is_long || !not_quick.has(name))
@@ -150,9 +150,9 @@ export const proof: Proof = {
         const outcome = await soak(given, worse)
         const wanted = is_long ? [...worse_seen, slower_seen] : worse_seen
         const unseen = wanted.filter((one) => !outcome.failures.some(({ says }) => one.test(says)))
-        for (const { says } of outcome.failures) given.tell(`  seen: ${says}`)
+        for (const { says } of outcome.failures) given.emit(`  seen: ${says}`)
         if (unseen.length === 0) return outcome
-        given.tell(`  unseen: ${unseen.join()}`)
+        given.emit(`  unseen: ${unseen.join()}`)
         return { ...outcome, failures: [] }
       },
     },

@@ -72,7 +72,7 @@ export const proof: Proof = {
 }
 
 async function measured(
-  { n, seed, tell }: Given,
+  { n, seed, emit }: Given,
   edits: readonly Edit[],
   rows: readonly [number, number],
 ): Promise<Outcome> {
@@ -84,7 +84,7 @@ async function measured(
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Found)
-    for (const one of found) tell(lineOf(one))
+    for (const one of found) emit(lineOf(one))
     const seen = found.filter(({ t }) => Math.abs(t) >= t_max)
     const largest = Math.max(...found.map(({ t }) => Math.abs(t)))
     return {

@@ -83,7 +83,7 @@ export function testBrowser(): TestBrowser {
         wrong.push(`a dialog: ${dialog.message()}`)
         void dialog.dismiss()
       })
-      await context.addInitScript(tell_violations)
+      await context.addInitScript(report_violations)
       t.after(async () => {
         await context.close()
         assert.deepEqual(wrong, [])
@@ -102,7 +102,7 @@ const refusal = /^Failed to load resource: the server responded/
 const without_answer = /^Failed to load resource: (?:the server responded|net::ERR_)/
 
 /** Runs in the page. */
-const tell_violations = `addEventListener('securitypolicyviolation', (event) => {
+const report_violations = `addEventListener('securitypolicyviolation', (event) => {
   console.error('against the policy: ' + event.violatedDirective + ' ' + event.blockedURI)
 })`
 

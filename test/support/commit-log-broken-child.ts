@@ -5,7 +5,7 @@
  * failure. Before that it prints a line for each acknowledged group. The faults are injected from
  * outside.
  */
-import type { Tell } from '../../src/core/events.ts'
+import type { Emit } from '../../src/core/events.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import { groupOf, openAsEngine } from './commit-log-setup.ts'
 
@@ -31,9 +31,9 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 process.on('unhandledRejection', (error) => void results.unhandled.push(String(error)))
 
 async function run(): Promise<void> {
-  const tell: Tell = (event) => void results.events.push(event)
-  const store = storeOf(await openAsEngine(path, {}, tell), {
-    tell,
+  const emit: Emit = (event) => void results.events.push(event)
+  const store = storeOf(await openAsEngine(path, {}, emit), {
+    emit,
     onFail: (failure) => void results.failures.push(failure.code),
   })
   for (let n = 1; n <= Number(groups); n++) {

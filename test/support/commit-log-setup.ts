@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { Tell } from '../../src/core/events.ts'
+import type { Emit } from '../../src/core/events.ts'
 import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
 import type { CommitLogBounds } from '../../src/store/commit-log/bounds.ts'
 import { runWriteJob } from '../../src/store/commit-log/checkpoint.ts'
@@ -120,19 +120,19 @@ let opened = 0
 
 export interface CommitLogOpening {
   readonly over?: (tree: InProcessTree) => LmdbTree
-  readonly tell?: Tell
+  readonly emit?: Emit
 }
 
 export async function openWithCommitLog(
   path: string,
   bounds: Partial<CommitLogBounds> = {},
-  { over = (tree) => tree, tell }: CommitLogOpening = {},
+  { over = (tree) => tree, emit }: CommitLogOpening = {},
 ): Promise<Tree> {
   const tree = await openTree(path)
   try {
     // A copy must not go on under the id of the file that it was made of.
     const id = Buffer.concat([commit_log_id.subarray(1), Buffer.from([opened++ % 256])])
-    return await openCommitLogTree(over(tree), path, { id, bounds, tell })
+    return await openCommitLogTree(over(tree), path, { id, bounds, emit })
   } catch (error) {
     await tree.close()
     throw error
@@ -143,13 +143,13 @@ export async function openWithCommitLog(
 export async function openAsEngine(
   path: string,
   bounds: Partial<CommitLogBounds> = {},
-  tell?: Tell,
+  emit?: Emit,
 ): Promise<Tree> {
   const lock = await lockFile(path)
   assert.ok(lock !== undefined, `${path} is held`)
   const below = await openDataFile(path, { lock_fd: lock.fd })
   try {
-    const tree = await openCommitLogTree(below, path, { id: commit_log_id, bounds, tell })
+    const tree = await openCommitLogTree(below, path, { id: commit_log_id, bounds, emit })
     return { ...tree, close: () => tree.close().finally(lock.release) }
   } catch (error) {
     await below.close().finally(lock.release)

@@ -99,7 +99,7 @@ export async function openBed({ limits = {}, ...options }: BedOptions = {}): Pro
   await opened.putProcess(process_definition)
   const engine: ServedEngine = {
     ...servedEngine(opened),
-    tell: (event, fields) => void told.push({ event, ...fields }),
+    emit: (event, fields) => void told.push({ event, ...fields }),
   }
   const console = createConsole(engine, options)
   const server = createServer((incoming, response) => {

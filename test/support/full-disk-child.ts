@@ -22,7 +22,7 @@ const value = Buffer.alloc(Number(value_bytes), 1)
 const codes: string[] = []
 const events: string[] = []
 const acked = new Set<string>()
-const store = storeOf(await openWithCommitLog(path), { tell: (event) => void events.push(event) })
+const store = storeOf(await openWithCommitLog(path), { emit: (event) => void events.push(event) })
 
 async function commit(): Promise<boolean> {
   const key = `k${String(codes.length).padStart(9, '0')}`

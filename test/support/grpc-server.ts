@@ -3,7 +3,7 @@
  * callback, end.
  */
 import type { EventFields, EventName } from '../../src/core/event-table.ts'
-import type { Tell } from '../../src/core/events.ts'
+import type { Emit } from '../../src/core/events.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
@@ -12,14 +12,14 @@ import { openClient, type TestClient } from './grpc-client.ts'
 import { conv_id, process_definition, user } from './http-server.ts'
 
 /** An event and its fields. */
-export type ToldEvent = { readonly event: EventName } & EventFields
+export type EmittedEvent = { readonly event: EventName } & EventFields
 
 export interface TestGrpc extends Authority {
   readonly engine: ServedEngine
   readonly grpc: GrpcServer
   readonly bugs: unknown[]
   /** The events that the server has told. */
-  readonly told: ToldEvent[]
+  readonly told: EmittedEvent[]
   /** With the shared client's certificate, or another; closed with the server. */
   connect(client?: TestCertificate, options?: object): TestClient
   close(): Promise<void>
@@ -36,11 +36,11 @@ export async function openGrpc(
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const bugs: unknown[] = []
-  const told: ToldEvent[] = []
-  const tell: Tell = (event, fields) => void told.push({ event, ...fields })
+  const told: EmittedEvent[] = []
+  const emit: Emit = (event, fields) => void told.push({ event, ...fields })
   const tls = options.plain ? {} : { tls: { folder: made.folder } }
   const grpc = await serveGrpc(
-    { ...engine, tell, ...over },
+    { ...engine, emit, ...over },
     { port: 0, ...tls, onBug: (bug) => bugs.push(bug), ...options },
   )
   const clients: TestClient[] = []

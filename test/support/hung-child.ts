@@ -22,7 +22,7 @@ export type HungReport = { readonly at: number } & (
 
 export type HungOrder =
   | { readonly flood: number; readonly text_bytes: number }
-  | { readonly do: 'tell' | 'close' }
+  | { readonly do: 'emit' | 'close' }
 
 const [path = '', options = '{}'] = process.argv.slice(2)
 const callers = 4
@@ -75,7 +75,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const data = { text: 'x'.repeat(order.text_bytes) }
     const flood = `flood-${floods++}`
     for (let n = 0; n < order.flood; n++) flooded.push(create(`${flood}-${n}`, data))
-  } else if (order.do === 'tell') {
+  } else if (order.do === 'emit') {
     report({ late_ms })
     late_ms = 0
   } else {

@@ -115,7 +115,7 @@ async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Time
   const nth = is_slow ? 1 : 0
   const before = holds.heldAt('log').length
   const rss_mb = rssOf(child.pid)
-  await tellLate(one)
+  await emitLate(one)
   holds.hold('log', is_slow ? hold_ms : undefined)
   const is_held = (): boolean => holds.heldAt('log').length > before + nth
   must((await until(is_held, later_ms())) !== undefined, 'no write has hung')
@@ -130,7 +130,7 @@ async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Time
     holds.release()
     const is_told = (): boolean => told.lines > lines
     must((await until(is_told, soon_ms())) !== undefined, 'no line slow_commit')
-    const late_ms = await tellLate(one)
+    const late_ms = await emitLate(one)
     // By default for one write.
     const is_standing = late_ms > (is_blocking ? hold_ms : 0) + soon_ms() / 2
     must(!is_standing, `its event loop stood still for ${Math.round(late_ms)} ms`)
@@ -139,9 +139,9 @@ async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Time
 }
 
 /** For how long its event loop has stood still since it was asked last. */
-async function tellLate({ child, told }: Held): Promise<number> {
+async function emitLate({ child, told }: Held): Promise<number> {
   told.late_ms = -1
-  order(child, { do: 'tell' })
+  order(child, { do: 'emit' })
   must((await until(() => told.late_ms >= 0, 2_000 * slower())) !== undefined, 'it stands still')
   return told.late_ms
 }

@@ -49,14 +49,14 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     )
   }
   let failure: Fault | undefined
-  let tellFailed = (_failure: Fault): void => {}
+  let emitFailed = (_failure: Fault): void => {}
   const failed = new Promise<Fault>((resolve) => {
-    tellFailed = resolve
+    emitFailed = resolve
   })
   const store = storeOf(tree, {
     onFail: (told) => {
       failure = told
-      tellFailed(told)
+      emitFailed(told)
       options.onFailure?.(told)
     },
     free_bytes_min: options.limits?.disk_free_bytes_min ?? 0,

@@ -182,7 +182,7 @@ function put({ image, end, change }: Rot): void {
   }
 }
 
-function tell(line: RotLine): void {
+function emit(line: RotLine): void {
   console.log(JSON.stringify(line))
 }
 
@@ -283,12 +283,12 @@ async function writeOn(engine: Engine, seen: Seen, damaged: string[]): Promise<v
 for (let seed = Number(from_seed); seed < Number(from_seed) + Number(count); seed++) {
   const rot = rotOf(seed)
   const place = `${rot.image.kind}${rot.end}: ${rot.says}`
-  tell({ seed, outcome: 'begin', says: place })
+  emit({ seed, outcome: 'begin', says: place })
   put(rot)
   large.quick_bytes = seed % 2 === 0 ? 0 : undefined
   try {
-    tell({ seed, ...(await tryRot(rot)) })
+    emit({ seed, ...(await tryRot(rot)) })
   } catch (error) {
-    tell({ seed, outcome: 'wrong', says: `${place}: ${(error as Error).message ?? error}` })
+    emit({ seed, outcome: 'wrong', says: `${place}: ${(error as Error).message ?? error}` })
   }
 }

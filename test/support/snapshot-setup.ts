@@ -13,7 +13,7 @@ import {
 } from '../../src/cluster/snapshot-rows.ts'
 import { metaKey, taskKey } from '../../src/codec/keys.ts'
 import { steadyClock, systemChance } from '../../src/core/clock.ts'
-import { tellNobody } from '../../src/core/events.ts'
+import { emitNothing } from '../../src/core/events.ts'
 import { manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { node_mark_key } from '../../src/store/commit-log/node-mark.ts'
 import type { Entry } from '../../src/store/store.ts'
@@ -93,7 +93,7 @@ export async function load(
 ): Promise<NodeFile> {
   const file = await fileOf(tree, connection, partition)
   return loadSnapshot({
-    ...{ tree, connection, partition, file, clock: steadyClock, tell: tellNobody, node: 'test' },
+    ...{ tree, connection, partition, file, clock: steadyClock, emit: emitNothing, node: 'test' },
     ...{ onBegin() {}, onLoaded() {}, hasLeft: () => false },
     ...{ onAway() {}, onBack() {}, left: new Promise(() => {}) },
     ...port,

@@ -68,7 +68,7 @@ const smallest: ReadonlySet<string> = new Set([
 export async function runSoak(
   built: BuiltChild,
   form: Form,
-  given: { readonly seconds: number; readonly seed: number; tell(line: string): void },
+  given: { readonly seconds: number; readonly seed: number; emit(line: string): void },
 ): Promise<Measured> {
   const stub = createServer((request, response) => {
     request.resume().once('end', () => response.end('{"stub":true}'))
@@ -102,7 +102,7 @@ async function measure(
   callers: Callers,
   machine: Worker,
   form: Form,
-  { seconds, seed, tell }: Parameters<typeof runSoak>[2],
+  { seconds, seed, emit }: Parameters<typeof runSoak>[2],
 ): Promise<Measured> {
   const fraction = fractionsOf(seed)
   const { worse } = form.server
@@ -110,7 +110,7 @@ async function measure(
   const half = Math.min(per_s_max, Math.ceil(Number(most) / 2))
   const rate = form.rate ?? { per_s: half, under_way_max, is_yielding: false }
   const { per_s } = rate
-  tell(
+  emit(
     `${per_s} lives a second${most ? `, of ${Math.round(most)} that callers reach who wait` : ''}`,
   )
   const readers = startReaders(server.target, callers.grpc, form.readers)

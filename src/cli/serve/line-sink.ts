@@ -21,16 +21,16 @@ export interface LineSinkOptions {
   readonly open: () => LineStream
   readonly clock: Clock
   /** Writes the line that tells how many lines were dropped. */
-  readonly tellDropped: (count: number) => void
+  readonly emitDropped: (count: number) => void
 }
 
-export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): LineSink {
+export function newLineSink({ open, clock, emitDropped }: LineSinkOptions): LineSink {
   let opened: LineStream | undefined
   let opened_ms = Number.NEGATIVE_INFINITY
   let dropped = 0
   /** Lines that the stream has and has not written. */
   let waiting = 0
-  let is_telling = false
+  let is_emitting = false
   let is_closed = false
   let onEmpty = (): void => {}
 
@@ -49,17 +49,17 @@ export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): Line
     stream.on('error', () => {
       if (opened?.stream === stream) opened = undefined
     })
-    stream.on('drain', tellOfDropped)
+    stream.on('drain', emitOfDropped)
     return stream
   }
 
-  function tellOfDropped(): void {
+  function emitOfDropped(): void {
     const count = dropped
     if (count === 0) return
     dropped = 0
-    is_telling = true
-    tellDropped(count)
-    is_telling = false
+    is_emitting = true
+    emitDropped(count)
+    is_emitting = false
   }
 
   function onWritten(error?: Error | null): void {
@@ -71,16 +71,16 @@ export function newLineSink({ open, clock, tellDropped }: LineSinkOptions): Line
     write(line) {
       const stream = is_closed ? undefined : openStream()
       const has_room = stream !== undefined && stream.writableLength < waiting_bytes_max
-      if (!has_room && !is_telling) {
+      if (!has_room && !is_emitting) {
         dropped++
         return
       }
-      if (!is_telling) tellOfDropped()
+      if (!is_emitting) emitOfDropped()
       waiting++
       stream?.write(line, onWritten)
     },
     async close(ms_max) {
-      if (openStream() !== undefined) tellOfDropped()
+      if (openStream() !== undefined) emitOfDropped()
       is_closed = true
       const written = new Promise<void>((resolve) => {
         onEmpty = resolve

@@ -3,7 +3,7 @@
  * from the wanted level on. pino is loaded here only.
  */
 import type { Clock } from '../../core/clock.ts'
-import { newEvents, type Tell } from '../../core/events.ts'
+import { type Emit, newEvents } from '../../core/events.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Io } from '../io.ts'
 import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'
@@ -20,7 +20,7 @@ export const log_level_flag: Flag = {
 export interface ServeLog {
   readonly logger: Logger
   /** For what `serve` has to tell while there is no engine. */
-  readonly tell: Tell
+  readonly emit: Emit
   /** Resolves once the lines are written or have had their time. */
   close(): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function openServeLog(
   const sink = newLineSink({
     open: io.lines,
     clock: io.clock,
-    tellDropped: (count) => events.tell('lines_dropped', { count }),
+    emitDropped: (count) => events.emit('lines_dropped', { count }),
   })
   const logger = pino(
     {
@@ -56,7 +56,7 @@ export async function openServeLog(
   const events = newEvents(logger, io.clock)
   return {
     logger,
-    tell: events.tell,
+    emit: events.emit,
     async close() {
       events.close()
       if ((await sink.close(close_ms_max)) === 'late_in_thread') io.kill()

@@ -10,7 +10,7 @@ import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { type PostgresLog, postgresLog } from '../../cluster/node.ts'
 import { isOwnershipLost } from '../../cluster/ownership-lost.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { hostAndPort } from '../../core/host.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -91,7 +91,7 @@ export async function nodeOf(given: Given, asked: WantedServers): Promise<Served
 /** Serves tenure after tenure. `serveTenure` resolves with why one has ended, if it has failed. */
 export async function serveNode(
   { log, wanted, address }: ServedNode,
-  { given, io, stop, log: { tell } }: { given: Given; io: Io; stop: Stop; log: ServeLog },
+  { given, io, stop, log: { emit } }: { given: Given; io: Io; stop: Stop; log: ServeLog },
   limits: Limits,
   serveTenure: (tenure: Tenure) => Promise<Fault | undefined>,
 ): Promise<Exit> {
@@ -99,8 +99,8 @@ export async function serveNode(
   const tls = text(given, 'tls')
   if (wanted.grpc !== undefined && tls !== undefined) await checkCertificates(tls)
   const urls = urlsOf(wanted)
-  const operator = await openOperator(log, wanted, { tell, limits }, urls)
-  const told = tellRoles(given, io, log)
+  const operator = await openOperator(log, wanted, { emit, limits }, urls)
+  const told = emitRoles(given, io, log)
   try {
     const { url, page, link } = operator ?? {}
     await printNode(given, io, { node: log.node, address }, { ...urls, operator: url, page, link })
@@ -176,7 +176,7 @@ async function oneTenure(
 async function openOperator(
   log: PostgresLog,
   { operator }: WantedServers,
-  source: { readonly tell: Tell; readonly limits: Limits },
+  source: { readonly emit: Emit; readonly limits: Limits },
   { http, grpc }: ReturnType<typeof urlsOf>,
 ) {
   if (operator === undefined) return undefined
@@ -188,7 +188,7 @@ async function openOperator(
 }
 
 /** Prints each change of role; that to the owner once it answers as such, by `print`. */
-function tellRoles(given: Given, io: Io, log: PostgresLog) {
+function emitRoles(given: Given, io: Io, log: PostgresLog) {
   let printed = Promise.resolve()
   const print = (status = log.status()): void => {
     printed = printed.then(() => printRole(given, io, status))

@@ -128,7 +128,7 @@ export function risksOf(
 }
 
 /** Tells each risk of a server that listens. Where nobody logs, that is told instead. */
-export async function tellRisks(
+export async function emitRisks(
   given: Given,
   io: Io,
   engine: Engine,
@@ -138,7 +138,7 @@ export async function tellRisks(
     await print(io.stderr, 'conveyor: --log-level silent: no failure is told; use warn or info\n')
     return
   }
-  const { tell, diagnose } = servedEngine(engine)
+  const { emit, diagnose } = servedEngine(engine)
   const file_system = await statfs(dirname(engine.path)).catch(() => undefined)
   const configured = {
     ...{ wanted, window_s: engine.limits.window_s, allow_hosts: list(given, 'allow-host') },
@@ -146,7 +146,7 @@ export async function tellRisks(
     ...{ file_system: file_system?.type, uid: userInfo().uid, now_ms: io.clock.now_ms() },
     certificates_until_ms: engine.statistics().certificates_until_ms,
   }
-  for (const { what, says } of risksOf(configured)) tell('risky', { what, says })
+  for (const { what, says } of risksOf(configured)) emit('risky', { what, says })
 }
 
 function isBeyondLoopback({ host }: { readonly host: string }): boolean {

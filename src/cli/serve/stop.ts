@@ -3,7 +3,7 @@
  * way, and by a kill where a write hangs, because no signal ends that.
  */
 import { within } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
@@ -39,11 +39,11 @@ const close_times_drain = 6
  * Kills the process where a flush takes longer than `drain_ms_max` or the close does not finish.
  * Answered requests are not lost: they are in the commit log.
  */
-export function killIfHung(engine: Engine, io: Io, log: { tell: Tell; close(): Promise<void> }) {
+export function killIfHung(engine: Engine, io: Io, log: { emit: Emit; close(): Promise<void> }) {
   const { drain_ms_max } = engine.limits
   const inTime = async (work: Promise<void>, ms_max: number): Promise<void> => {
     if ((await within(io.clock, ms_max, work)) !== 'late') return
-    log.tell('write_hangs', { ms: ms_max })
+    log.emit('write_hangs', { ms: ms_max })
     await log.close()
     io.kill()
   }

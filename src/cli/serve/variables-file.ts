@@ -7,7 +7,7 @@
 import { constants, createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { isObject, parseJson } from '../../codec/json.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import { poll } from '../../core/poll.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
@@ -19,7 +19,7 @@ import { type Given, text } from '../verb.ts'
 export interface VariablesFile {
   readonly first: GivenVariables
   /** Gives the engine what the file holds from now on, until the returned function is called. */
-  watch(engine: Engine, tell: Tell): () => void
+  watch(engine: Engine, emit: Emit): () => void
 }
 
 /** Undefined without the flag. Rejects with a usage fault for a file that cannot be used. */
@@ -30,7 +30,7 @@ export async function variablesOf(given: Given, io: Io): Promise<VariablesFile |
   const bytes = await (is_file ? readFileAt(path) : readStream(path, io))
   return {
     first: readVariables(path, bytes),
-    watch: (engine, tell) =>
+    watch: (engine, emit) =>
       poll<Buffer>({
         clock: io.clock,
         every_ms: engine.limits.variables_reload_ms,
@@ -38,7 +38,7 @@ export async function variablesOf(given: Given, io: Io): Promise<VariablesFile |
         read: async () => (is_file ? readFileAt(path) : bytes),
         isSame: (one, other) => one.equals(other),
         use: (changed) => engine.setVariables(readVariables(path, changed)),
-        onBroken: ({ message }) => tell('variables_unusable', { error: message }),
+        onBroken: ({ message }) => emit('variables_unusable', { error: message }),
       }),
   }
 }

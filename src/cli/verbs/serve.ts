@@ -14,7 +14,7 @@ import { limitsOf, replayOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
 import { printClosed, printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
-import { tellRisks } from '../serve/risks.ts'
+import { emitRisks } from '../serve/risks.ts'
 import {
   checkCertificates,
   type RunningServers,
@@ -53,8 +53,8 @@ async function serve(given: Given, io: Io): Promise<Exit> {
     const setup = {
       ...{ given, io, log, limits, replay, wanted: node?.wanted ?? wanted },
       // What is risky as it is configured stays so from tenure to tenure.
-      tellRisksOnce(engine: Engine) {
-        risks ??= tellRisks(given, io, engine, wanted).catch((error: unknown) => {
+      emitRisksOnce(engine: Engine) {
+        risks ??= emitRisks(given, io, engine, wanted).catch((error: unknown) => {
           risks = undefined
           // An owner without its lease reads nothing; it goes on, and the next tenure tells.
           if (!isFault(error) || error.code !== 'overloaded') throw error
@@ -92,21 +92,21 @@ interface Setup {
   readonly replay: EngineOptions['replay']
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
-  tellRisksOnce(engine: Engine): Promise<void>
+  emitRisksOnce(engine: Engine): Promise<void>
   /** As that of `openEngine`. */
   readonly probe: boolean
 }
 
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
-  const { given, io, log, wanted, limits, replay, variables, tracing, tellRisksOnce } = setup
+  const { given, io, log, wanted, limits, replay, variables, tracing, emitRisksOnce } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing, probe: setup.probe },
     ...(tenure && { commitLog: tenure.commitLog, stale_reads: staleReads(setup, tenure) }),
     ...(replay && { replay }),
     ...(variables && { variables: variables.first }),
   })
-  const stopWatching = variables?.watch(engine, log.tell)
+  const stopWatching = variables?.watch(engine, log.emit)
   const watchdog = killIfHung(engine, io, log)
   void stop.reason.then(() => {
     tenure?.use(undefined)
@@ -117,7 +117,7 @@ async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<F
     const { operator: _, ...of_owner } = wanted
     const servers = await startServers(engine, tenure === undefined ? wanted : of_owner, tls)
     return await untilEnd(engine, servers, async () => {
-      await tellRisksOnce(engine)
+      await emitRisksOnce(engine)
       if (tenure === undefined) await printListening(given, io, engine, servers, tls)
       tenure?.use(engine)
       return stop.reason

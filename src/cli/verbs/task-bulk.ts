@@ -85,7 +85,7 @@ async function tryOut(
   io: Io,
   work: SentBulk,
 ): Promise<{ readonly matched: number; readonly sample: readonly TaskView[] }> {
-  const tell = newProgress(io)
+  const emit = newProgress(io)
   const sample: TaskView[] = []
   let [matched, scanned] = [0, 0]
   let next: { readonly cursor?: string } = {}
@@ -96,7 +96,7 @@ async function tryOut(
     sample.push(...(found.sample ?? []).slice(0, sample_max - sample.length))
     if (found.cursor === undefined) return { matched, sample }
     next = { cursor: found.cursor }
-    await tell(`${scanned} tasks read, ${matched} found`)
+    await emit(`${scanned} tasks read, ${matched} found`)
   }
 }
 
@@ -129,11 +129,11 @@ async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promi
       `job ${name}: if cut off, go on with \`npx conveyor task bulk ${name}\`\n`,
     )
   }
-  const tell = newProgress(io)
+  const emit = newProgress(io)
   let job = first
   while (!job.is_done) {
     job = await resume(admin, id)
-    await tell(countsText(job))
+    await emit(countsText(job))
   }
   await printDone(io, isOn(given, 'json'), jobJson(job), `${job.action}: ${countsText(job)}\n`)
   return Object.keys(job.refused).length === 0 ? exits.done : exits.refused

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
-import { tellRefused } from '../../core/refusals.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../../server/http/fault-response.ts'
 import { refusalOf, replyJson } from '../../server/http/refusal.ts'
@@ -53,14 +53,14 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
   if (!/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/.test(base)) {
     throw new RangeError(`base: a path such as /console, not ${base}`)
   }
-  const { limits, readers, counters, tell, clock } = source
+  const { limits, readers, counters, emit, clock } = source
   const entrance = newEntrance(source, base, options)
   const files = newPageFiles(base)
   const readBody = newBodyReader(bodies_bytes_max)
   const drawings = newDrawings()
   const streams = new WeakMap<OpenSession, number>()
   const { rightOf } = entrance
-  const parts = { limits, tell, readBody, rightOf, context: contextNow }
+  const parts = { limits, emit, readBody, rightOf, context: contextNow }
   let is_closed = false
   let watched: { readonly engine: ServedEngine; readonly overviews: Overviews } | undefined
 
@@ -178,7 +178,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const { code, status, headers, value } = refusalOf(thrown)
     const address = request.socket.remoteAddress
     if (is_told) counters.countRequest('operator', code)
-    else tellRefused({ counters, tell }, { server: 'operator', code, address, user })
+    else emitRefused({ counters, emit }, { server: 'operator', code, address, user })
     // It has begun: the reader must not take it for complete.
     if (response.headersSent) return void response.destroy()
     const is_read = request.complete && !source.isDraining()

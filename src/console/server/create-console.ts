@@ -1,6 +1,6 @@
 /** The operator's page as a part of somebody else's HTTP server: node:http, Express, Fastify. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { bugTeller } from '../../core/events.ts'
+import { bugReporter } from '../../core/events.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { newConsole } from './console.ts'
@@ -30,14 +30,14 @@ export interface Console {
  */
 export function createConsole(engine: Engine, options: CreateConsoleOptions = {}): Console {
   const served = servedEngine(engine)
-  const { tell, counters, clock, chance, limits, consoles } = served
+  const { emit, counters, clock, chance, limits, consoles } = served
   const readers = new Set<AbortController>()
   let is_closed = false
   const page = newConsole(
     {
-      ...{ tell, counters, clock, chance, limits, readers },
+      ...{ emit, counters, clock, chance, limits, readers },
       engine: () => served,
-      onBug: bugTeller(tell, options.onBug),
+      onBug: bugReporter(emit, options.onBug),
       isDraining: () => is_closed,
       barred: () => undefined,
     },

@@ -36,7 +36,7 @@ export function newEntrance(
   base: string,
   options: ConsoleOptions,
 ): Entrance {
-  const { tell, clock } = source
+  const { emit, clock } = source
   const { authorize, right_max = 'administer', servers = {} } = options
   const { command_line = 'npx conveyor VERB' } = options
   const sessions = newSessions(source)
@@ -63,7 +63,7 @@ export function newEntrance(
     const { id, session } = sessions.begin(who)
     response.setHeader('Set-Cookie', cookieOf(request, id, session_ms_max / 1_000))
     const address = request.socket.remoteAddress
-    tell('console_session', {
+    emit('console_session', {
       what: 'begun',
       by: who.name,
       right: rightOf(session),
@@ -75,7 +75,7 @@ export function newEntrance(
 
   function end(session: OpenSession): void {
     sessions.end(session)
-    tell('console_session', { what: 'ended', by: session.name })
+    emit('console_session', { what: 'ended', by: session.name })
   }
 
   /** Of the first cookie that has one: a page of another port may have set more of that name. */

@@ -64,7 +64,7 @@ export async function serveStream(stream: Stream): Promise<void> {
     })
     if (request.method !== 'HEAD') {
       response.write(`retry: ${retry_ms}\n\n${eventOf('frame', JSON.stringify(first))}`)
-      await tellFrames(stream, textOf(first), end.signal)
+      await sendFrames(stream, textOf(first), end.signal)
     }
   } finally {
     readers.delete(end)
@@ -73,7 +73,7 @@ export async function serveStream(stream: Stream): Promise<void> {
   response.end()
 }
 
-async function tellFrames(stream: Stream, first: string, signal: AbortSignal): Promise<void> {
+async function sendFrames(stream: Stream, first: string, signal: AbortSignal): Promise<void> {
   const { response, frames, clock, limits } = stream
   const began_ms = clock.now_ms()
   let told = first

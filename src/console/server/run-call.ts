@@ -23,7 +23,7 @@ export function rowOf(name: string): Row | undefined {
   return Object.hasOwn(calls, name) ? (calls[name as TableCall] as Row) : undefined
 }
 
-export interface CallParts extends Pick<ConsoleSource, 'limits' | 'tell'> {
+export interface CallParts extends Pick<ConsoleSource, 'limits' | 'emit'> {
   readonly readBody: BodyReader
   readonly rightOf: Entrance['rightOf']
   /** Throws where there is no engine now. */
@@ -31,7 +31,7 @@ export interface CallParts extends Pick<ConsoleSource, 'limits' | 'tell'> {
 }
 
 export async function runCall(
-  { limits, tell, readBody, rightOf, context }: CallParts,
+  { limits, emit, readBody, rightOf, context }: CallParts,
   exchange: ConsoleExchange,
   { session, name, row }: { session: OpenSession; name: string; row: Row },
 ): Promise<unknown> {
@@ -53,7 +53,7 @@ export async function runCall(
   } finally {
     if (row.acts !== undefined && acted !== undefined) {
       exchange.is_told = true
-      tell('console_acted', { act: name, by: session.name, code, ...acted })
+      emit('console_acted', { act: name, by: session.name, code, ...acted })
     }
   }
 }

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Chance, Clock } from '../../core/clock.ts'
 import type { Counters } from '../../core/counters.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { Right, Session } from './messages.ts'
@@ -37,7 +37,7 @@ export interface Authorized {
 export interface ConsoleSource {
   /** Throws `overloaded` with who the owner is where there is no engine. */
   engine(): ServedEngine
-  readonly tell: Tell
+  readonly emit: Emit
   readonly counters: Pick<Counters, 'countRequest'>
   readonly limits: Limits
   readonly clock: Clock

@@ -19,7 +19,7 @@ import {
   parseKey,
 } from '../../codec/encryption.ts'
 import type { Chance } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Rekeyed } from '../api/user-api.ts'
 import {
@@ -70,7 +70,7 @@ export interface EncryptionKeyOptions {
   /** The store's check value; undefined while it has no secret. */
   readonly check: string | undefined
   readonly chance: Chance
-  readonly tell: Tell
+  readonly emit: Emit
 }
 
 const check_about = 'check'
@@ -107,7 +107,7 @@ export function nodeKeyFault(
 }
 
 export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<EncryptionKey> {
-  const { key_path, chance, tell } = options
+  const { key_path, chance, emit } = options
   let key: Buffer | undefined
   let problem: string | undefined
   let warning: string | undefined
@@ -125,9 +125,9 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
     if (state === told) return
     const was_wrong = told !== undefined && told !== 'open'
     told = state
-    if (state === 'open') tell('key_open', { path })
-    else if (state !== undefined) tell('key_missing', { path, state, works: key !== undefined })
-    if (was_wrong && (state === undefined || state === 'open')) tell('key_back', { path })
+    if (state === 'open') emit('key_open', { path })
+    else if (state !== undefined) emit('key_missing', { path, state, works: key !== undefined })
+    if (was_wrong && (state === undefined || state === 'open')) emit('key_back', { path })
   }
 
   function look(): void {

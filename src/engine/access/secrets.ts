@@ -14,7 +14,7 @@ import {
 } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, type SecretRecord } from '../../codec/records.ts'
 import type { Chance, Clock } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import type { Store, Tx } from '../../store/store.ts'
 import type { Rekeyed } from '../api/user-api.ts'
@@ -77,7 +77,7 @@ export interface SecretsOptions {
   readonly chance: Chance
   readonly key_path: string | undefined
   readonly given_key: string | undefined
-  readonly tell: Tell
+  readonly emit: Emit
 }
 
 const check_key = metaKey('key_check')
@@ -92,7 +92,7 @@ const looks_ms = { locked: 1_000, usable: 60_000 }
 const outside = 'the secrets cannot be read now; whoever runs this server was told why'
 
 export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
-  const { store, clock, chance, tell } = options
+  const { store, clock, chance, emit } = options
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
     secrets: view.scan({ ...keysOfType('secret'), limit: Infinity }).map(({ key, value }) => ({
@@ -243,7 +243,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       })
       if (forgets) {
         sealed = []
-        tell('secrets_forgotten', { secrets: lost.length })
+        emit('secrets_forgotten', { secrets: lost.length })
       }
       const made = { secrets: forgets ? lost.length : all.length, ...(await next.commit()) }
       return store.commitLogTrouble === undefined ? made : { ...made, for_all_nodes: true }

@@ -10,7 +10,7 @@ import { isObject, stringifyJson } from '../../codec/json.ts'
 import { processKey, versionKey } from '../../codec/keys.ts'
 import { encodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import { type Chance, nextTurn } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { fault, isFault, type Mistake } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { inSlices } from '../../core/slices.ts'
@@ -44,7 +44,7 @@ export interface ImporterOptions {
   readonly chance: Chance
   readonly addresses: Addresses
   readonly handlers: Pick<Handlers, 'mayRun' | 'nameIn' | 'namesOf'>
-  readonly tell: Tell
+  readonly emit: Emit
   /** Called after a process or an alias of it was imported. */
   onChanged(conv_id: string): void
 }
@@ -56,7 +56,7 @@ export interface Importer {
 }
 
 export function newImporter(options: ImporterOptions): Importer {
-  const { store, catalog, limits, variables, chance, addresses, handlers, tell, onChanged } =
+  const { store, catalog, limits, variables, chance, addresses, handlers, emit, onChanged } =
     options
 
   async function importAll(
@@ -116,7 +116,7 @@ export function newImporter(options: ImporterOptions): Importer {
     await store.view((view) => {
       for (const { conv_id } of versions) catalog.find(view, conv_id)
     })
-    for (const one of idle) tell('handler_unused', { ...one })
+    for (const one of idle) emit('handler_unused', { ...one })
     await inSlices(
       (function* () {
         for (const { conv_id } of [...versions, ...items.aliases]) yield onChanged(conv_id)

@@ -24,7 +24,7 @@ import {
   type ProcessRecord,
 } from '../../codec/records.ts'
 import type { Chance } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Graph } from '../../process/graph.ts'
@@ -49,13 +49,13 @@ export interface ProcessesOptions {
   readonly chance: Chance
   readonly addresses: Addresses
   readonly handlers: Pick<Handlers, 'nameIn'>
-  readonly tell: Tell
+  readonly emit: Emit
   /** Called after a process was resumed, or got or lost an alias. */
   onChanged(conv_id: string): void
 }
 
 export function newProcesses(options: ProcessesOptions): Processes {
-  const { store, catalog, limits, chance, addresses, handlers, onChanged, tell } = options
+  const { store, catalog, limits, chance, addresses, handlers, onChanged, emit } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id
@@ -70,7 +70,7 @@ export function newProcesses(options: ProcessesOptions): Processes {
       tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
       return true
     })
-    if (is_changed) tell(status === 'paused' ? 'process_paused' : 'process_resumed', { conv_id })
+    if (is_changed) emit(status === 'paused' ? 'process_paused' : 'process_resumed', { conv_id })
     if (status === 'active') onChanged(conv_id)
   }
 

@@ -24,7 +24,7 @@ import {
 import { decodeCounts, decodeSum, encodeCounts, noTasks } from '../../codec/records.ts'
 import { decodeTask, encodeTask } from '../../codec/task-bytes.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
-import { type Tell, tellNobody } from '../../core/events.ts'
+import { type Emit, emitNothing } from '../../core/events.ts'
 import type { Status } from '../../core/model.ts'
 import type { Store, Tx } from '../../store/store.ts'
 import { loadTask, taskIdOfRef } from '../tasks/task-store.ts'
@@ -46,7 +46,7 @@ const no_value = Buffer.alloc(0)
 
 export interface UpgradeOptions {
   /** Tells of an upgrade that takes more than a moment. */
-  readonly tell?: Tell
+  readonly emit?: Emit
   readonly slice_tasks?: number
 }
 
@@ -66,7 +66,7 @@ export function beginUpgrade(changes: Pick<Tx, 'put'>, found: Pick<Tx, 'get'>): 
 /** Goes on with an upgrade that has begun. Rejects as `Store.update` does. */
 export async function upgradeFile(
   store: Store,
-  { tell = tellNobody, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
+  { emit = emitNothing, slice_tasks = slice_tasks_max }: UpgradeOptions = {},
 ): Promise<void> {
   const has_begun = await store.view((view) => view.get(upgrade_key) !== undefined)
   if (!has_begun) return
@@ -76,9 +76,9 @@ export async function upgradeFile(
     const slice = await store.update((tx) => upgradeSlice(tx, slice_tasks))
     tasks += slice.tasks
     if (slice.is_last) break
-    if (slices === told_slices) tell('upgrade_begun', {})
+    if (slices === told_slices) emit('upgrade_begun', {})
   }
-  tell('upgraded', { tasks, ms: Math.round(performance.now() - began_ms) })
+  emit('upgraded', { tasks, ms: Math.round(performance.now() - began_ms) })
 }
 
 function putCursor(changes: Pick<Tx, 'put'>, key: Key): void {

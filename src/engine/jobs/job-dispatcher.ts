@@ -20,7 +20,7 @@
 import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
 import type { Counters, JobResult } from '../../core/counters.ts'
 import type { EventFields } from '../../core/event-table.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { StatusDetails, Task } from '../../core/model.ts'
@@ -76,7 +76,7 @@ export interface JobDispatcherOptions {
   readonly admission: Admission
   readonly executors: Executors
   readonly counters: Counters
-  readonly tell: Tell
+  readonly emit: Emit
   readonly traces: Traces | undefined
   /** Called for a bug: an exception that is no Fault. */
   onBug(error: unknown): void
@@ -126,7 +126,7 @@ interface Flight {
 }
 
 export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
-  const { clock, limits, store, engine, transactions, admission, executors, tell } = options
+  const { clock, limits, store, engine, transactions, admission, executors, emit } = options
   const { counters, traces } = options
   const onThrown = (error: unknown): void => {
     if (!isStoreUnavailable(error)) options.onBug(error)
@@ -239,12 +239,12 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
     const failure = failureFields(due, order, outcome, attempts_max, engine.variables)
     const { failed, repeats } = failure_events[order.job]
     if (!is_final) {
-      if (failure !== undefined) tell(repeats, failure)
+      if (failure !== undefined) emit(repeats, failure)
       return postpone(due, backoff_ms, failure && detailsOf(failure))
     }
     flight.failure = failure
     await finish(due, outcome, release, span)
-    if (flight.failure !== undefined) tell(failed, flight.failure)
+    if (flight.failure !== undefined) emit(failed, flight.failure)
   }
 
   function execute(order: JobOrder, job: Job, span: Span | undefined): Promise<JobOutcome> {
@@ -268,7 +268,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       })
       if (state === 'applied') return
       if (is_draining) {
-        tell('job_postponed', jobFields(due))
+        emit('job_postponed', jobFields(due))
         return
       }
       release()
@@ -347,7 +347,7 @@ export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
       const release = keepAlive()
       if ((await within(clock, limits.drain_ms_max, ended)) === 'late') {
         for (const { due, abort } of in_flight.values()) {
-          tell('job_aborted', jobFields(due))
+          emit('job_aborted', jobFields(due))
           abort()
         }
         if (limits.drain_ms_max > 0) await within(clock, aborted_ms_max, ended)

@@ -25,7 +25,7 @@ import {
 import { isOp } from '../../codec/op.ts'
 import { type DecodedReplay, decodeReplay, encodeReplay } from '../../codec/replay-record.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store, View } from '../../store/store.ts'
@@ -73,7 +73,7 @@ export interface ReplaysOptions {
   readonly window_s: number
   /** Of the records of all callers; 0: no bound. */
   readonly bytes_max: number
-  readonly tell: Tell
+  readonly emit: Emit
   readonly store: Store
   readonly clock: Clock
   /** Called when `work` may be due earlier. */
@@ -87,7 +87,7 @@ const too_many_kept = 'too much is kept to answer repeats of your requests (repl
 const retry_full_s = 60
 
 export async function openReplays(options: ReplaysOptions): Promise<Replays> {
-  const { mode, bytes_max, store, clock, tell, wake } = options
+  const { mode, bytes_max, store, clock, emit, wake } = options
   if (!replay_modes.includes(mode)) {
     throw new RangeError(`replay: ${String(mode)} is none of ${replay_modes.join(', ')}`)
   }
@@ -150,7 +150,7 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
     if (!room.isFullFor(caller)) return undefined
     if (!full_callers.has(caller)) {
       full_callers.add(caller)
-      tell('replays_full', { caller: name.caller, bytes: room.bytesOf(caller), of: room.bytes() })
+      emit('replays_full', { caller: name.caller, bytes: room.bytesOf(caller), of: room.bytes() })
     }
     return fault('rate_limited', too_many_kept, { retry_after_s: retry_full_s })
   }

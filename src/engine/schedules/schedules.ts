@@ -11,7 +11,7 @@ import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Counters } from '../../core/counters.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
@@ -44,7 +44,7 @@ export interface SchedulesOptions {
   /** Called when a schedule may be due earlier than before. */
   wake(): void
   readonly counters: Counters
-  readonly tell: Tell
+  readonly emit: Emit
   /** Called for a bug: an exception that is no Fault. */
   onBug(error: unknown): void
 }
@@ -67,7 +67,7 @@ export function newSchedules(options: SchedulesOptions): {
   readonly schedules: Schedules
   readonly due_schedules: DueSchedules
 } {
-  const { clock, limits, store, transactions, catalog, submit, counters, tell } = options
+  const { clock, limits, store, transactions, catalog, submit, counters, emit } = options
   const due = new Map<string, number>()
   /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
   let earliest_ms = Number.POSITIVE_INFINITY
@@ -109,10 +109,10 @@ export function newSchedules(options: SchedulesOptions): {
     for (let n = 0; n < created; n++) counters.countDueTime('ok')
     for (const { due_ms, proc, ref } of refused) {
       counters.countDueTime(proc)
-      tell('schedule_refused', { schedule: id, due_ms, ref, code: proc })
+      emit('schedule_refused', { schedule: id, due_ms, ref, code: proc })
     }
     if (left_out !== undefined) {
-      tell('schedule_left_out', { schedule: id, ...left_out })
+      emit('schedule_left_out', { schedule: id, ...left_out })
     }
     if (waits_for !== undefined) {
       // The process may have been resumed while the transaction was on its way to the disk.

@@ -3,12 +3,12 @@
  * more tasks refuses as often as ops come.
  */
 import type { Clock } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 
 const pause_ms = 60_000
 
-export function newFullTeller(
-  tell: Tell,
+export function newFullProcessReport(
+  emit: Emit,
   clock: Clock,
   tasks_max: number,
 ): (conv_ids: ReadonlySet<string>) => void {
@@ -20,7 +20,7 @@ export function newFullTeller(
       const since_ms = Math.abs(now_ms - (told_ms.get(conv_id) ?? Number.NEGATIVE_INFINITY))
       if (since_ms < pause_ms) continue
       told_ms.set(conv_id, now_ms)
-      tell('process_full', { conv_id, tasks: tasks_max })
+      emit('process_full', { conv_id, tasks: tasks_max })
     }
   }
 }

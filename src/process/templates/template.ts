@@ -68,8 +68,8 @@ export function parsedText<Made>(
     return parse(cursorOf(text, report, place))
   } catch (error) {
     if (!isParseFault(error)) throw error
-    const tell = error.is_text ? report.warning : report.mistake
-    tell(`${place} ${quoted(text)}: ${error.parse_fault}`)
+    const emit = error.is_text ? report.warning : report.mistake
+    emit(`${place} ${quoted(text)}: ${error.parse_fault}`)
     return undefined
   }
 }

@@ -12,9 +12,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { dirname } from 'node:path'
 import { parsePlain } from '../../codec/json.ts'
 import { newCounters } from '../../core/counters.ts'
-import { bugFields, type Tell } from '../../core/events.ts'
+import { bugFields, type Emit } from '../../core/events.ts'
 import { codeOf, fault, isFault } from '../../core/faults.ts'
-import { tellRefused } from '../../core/refusals.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import type { Standby } from '../../store/commit-log/source.ts'
@@ -38,7 +38,7 @@ export interface AdminServer {
 /** A node that does not own the data: it has no engine. */
 export interface StandbyTarget extends Standby {
   readonly path: string
-  readonly tell: Tell
+  readonly emit: Emit
 }
 
 /**
@@ -99,7 +99,7 @@ async function answer(
   body: string,
 ): Promise<AdminResponse> {
   const served =
-    'refusal' in target ? { tell: target.tell, counters: newCounters() } : servedEngine(target)
+    'refusal' in target ? { emit: target.emit, counters: newCounters() } : servedEngine(target)
   try {
     const request = parsePlain(body) as AdminRequest
     checkEndpoint(request, mine)
@@ -110,8 +110,8 @@ async function answer(
     served.counters.countRequest('admin', 'ok')
     return { ...mine, value: value ?? null }
   } catch (error) {
-    if (!isFault(error)) served.tell('bug', bugFields(error))
-    tellRefused(served, { server: 'admin', code: codeOf(error) })
+    if (!isFault(error)) served.emit('bug', bugFields(error))
+    emitRefused(served, { server: 'admin', code: codeOf(error) })
     return { ...mine, fault: faultView(error) }
   }
 }

@@ -15,7 +15,7 @@ import {
   type ServedFaultCode,
   wholeFaults,
 } from '../../core/faults.ts'
-import { type Refusal, tellRefused } from '../../core/refusals.ts'
+import { emitRefused, type Refusal } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import {
   number_field,
@@ -33,7 +33,7 @@ export interface PublicFault {
 
 /** Where refusals are counted and told, and bugs. */
 export interface FaultContext {
-  readonly engine: Pick<ServedEngine, 'counters' | 'tell'>
+  readonly engine: Pick<ServedEngine, 'counters' | 'emit'>
   readonly onBug: (bug: unknown) => void
 }
 
@@ -52,7 +52,7 @@ export function endInFault(
   const found = publicFault(thrown, onBug)
   const { code } = found
   if (is_long && code === 'shutting_down') engine.counters.countRequest('grpc', code)
-  else tellRefused(engine, { ...call, server: 'grpc', code })
+  else emitRefused(engine, { ...call, server: 'grpc', code })
   return found
 }
 

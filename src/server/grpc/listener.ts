@@ -15,7 +15,7 @@ import {
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import { newAddressConnections } from '../http/address-connections.ts'
 import { destroyLater, linger_ms } from '../http/connection.ts'
@@ -44,7 +44,7 @@ export interface ListenOptions {
   readonly limits: Limits
   readonly authenticator: Authenticator
   readonly readCertificate: CertificateReader
-  readonly tell: Tell
+  readonly emit: Emit
   readonly onConnection: (socket: Socket) => void
   readonly onBug: (error: unknown) => void
 }
@@ -65,20 +65,20 @@ export async function listen(how: ListenOptions): Promise<Listener> {
   const sockets = new Set<Socket>()
   let seen = 0
   const addresses = newAddressConnections(limits.address_connections_max)
-  const tellOverloaded = (address: string | undefined): void =>
-    how.tell('request_refused', { server: 'grpc', code: 'overloaded', address })
+  const emitOverloaded = (address: string | undefined): void =>
+    how.emit('request_refused', { server: 'grpc', code: 'overloaded', address })
   // In front of the handshake, for which the server listens already.
   server.prependListener('connection', (socket: Socket) => {
     seen++
     if (!addresses.enter(socket)) {
-      tellOverloaded(socket.remoteAddress)
+      emitOverloaded(socket.remoteAddress)
       return void socket.destroy()
     }
     sockets.add(socket)
     socket.on('error', ignore)
     socket.on('close', () => sockets.delete(socket))
   })
-  server.on('drop', (from) => tellOverloaded(from?.remoteAddress))
+  server.on('drop', (from) => emitOverloaded(from?.remoteAddress))
   server.listen({ host: how.host, port: how.port })
   await once(server, 'listening')
   server.on('error', how.onBug)
@@ -132,7 +132,7 @@ function plainServer({ authenticator, onConnection }: ListenOptions): Server {
 }
 
 function tlsServer(
-  { limits, authenticator, readCertificate, tell, onConnection }: ListenOptions,
+  { limits, authenticator, readCertificate, emit, onConnection }: ListenOptions,
   tls: TlsSet,
 ): TlsServer {
   const server = createTlsServer({
@@ -144,7 +144,7 @@ function tlsServer(
     handshakeTimeout: limits.header_ms_max,
     noDelay: true,
   })
-  const refuse = refuseHandshakes(server, 'grpc', tell)
+  const refuse = refuseHandshakes(server, 'grpc', emit)
   server.on('secureConnection', (socket) => {
     socket.on('error', ignore)
     const names = readCertificate(socket)

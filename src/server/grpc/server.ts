@@ -11,7 +11,7 @@ import {
   type ServiceDefinition,
 } from '@grpc/grpc-js'
 import { keepAlive, systemClock, within } from '../../core/clock.ts'
-import { bugTeller } from '../../core/events.ts'
+import { bugReporter } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
@@ -81,7 +81,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const limits = limitsWith({ ...engine.limits, ...options.limits })
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const served = servedEngine(engine)
-  const onBug = bugTeller(served.tell, options.onBug)
+  const onBug = bugReporter(served.emit, options.onBug)
   const intake = newIntake(limits)
   const authenticator = newAuthenticator(served, strict, intake)
   const context: ServerContext = {
@@ -94,7 +94,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     reception: newReception(limits.request_ms_max, (call) => call.giveUp(fault('request_timeout'))),
     intake,
     unread: newUnreadAnswers(limits.idle_ms_max, ({ remoteAddress: address }) =>
-      served.tell('request_refused', { server: 'grpc', code: 'request_timeout', address }),
+      served.emit('request_refused', { server: 'grpc', code: 'request_timeout', address }),
     ),
     answer: newAnswerTurns(),
     draining: false,
@@ -117,7 +117,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       limits,
       authenticator,
       readCertificate: await newCertificateReader(),
-      tell: served.tell,
+      emit: served.emit,
       onConnection(socket) {
         // A handshake that has ended after the drain began; grpc-js would begin a session.
         if (context.draining) socket.destroy()
@@ -134,7 +134,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       ? () => {}
       : watchTls({
           ...{ options: options.tls, first: tls, every_ms: limits.tls_reload_ms },
-          ...{ server: 'grpc', tell: served.tell, counters: served.counters },
+          ...{ server: 'grpc', emit: served.emit, counters: served.counters },
           use: listener.use,
         })
 
@@ -155,7 +155,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     await closed
   }
   const address = hostAndPort(host, listener.address.port)
-  served.tell('listening', { server: 'grpc', address })
+  served.emit('listening', { server: 'grpc', address })
   let drained: Promise<void> | undefined
   return {
     address,

@@ -16,7 +16,7 @@ import { status } from '@grpc/grpc-js'
 import { systemClock } from '../../core/clock.ts'
 import { codeOf, isFault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
-import { tellRefusedOps } from '../../core/refusals.ts'
+import { emitRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, pull, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
@@ -173,7 +173,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
       context.engine
         .submit(one.ops, caller)
         .then((results) => {
-          tellRefusedOps(context.engine.tell, 'grpc', caller.user, one.ops ?? [], results)
+          emitRefusedOps(context.engine.emit, 'grpc', caller.user, one.ops ?? [], results)
           answer(encodeAnswer(context, one, results))
         }, refuse)
         .catch(context.onBug)

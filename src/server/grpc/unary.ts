@@ -5,7 +5,7 @@
 import { status } from '@grpc/grpc-js'
 import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
-import { tellRefusedOps } from '../../core/refusals.ts'
+import { emitRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { authenticate, reserveAnswer } from './authenticate.ts'
 import { end, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
@@ -33,14 +33,14 @@ interface UnaryRpc<Message extends KindMessage | Batch> {
   apply?(engine: ServedEngine, ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   encode(results: readonly OpResult[], message: Message): Buffer
   /** Refused ops are no fault of the call. */
-  readonly tells_refused?: true
+  readonly emits_refused?: true
 }
 
 const batch_rpc: UnaryRpc<Batch> = {
   read: readApplyOps,
   ops: readBatch,
   encode: (results, { ops }) => encodeResults(ops, results),
-  tells_refused: true,
+  emits_refused: true,
 }
 
 function singleOp<Message extends KindMessage>(
@@ -89,7 +89,7 @@ function unary<Message extends KindMessage | Batch>(rpc: UnaryRpc<Message>): Rpc
     call.onOver = reservation.release
     const { engine } = context
     const results = await (rpc.apply?.(engine, ops, caller) ?? engine.submit(ops, caller))
-    if (rpc.tells_refused) tellRefusedOps(engine.tell, 'grpc', caller.user, ops, results)
+    if (rpc.emits_refused) emitRefusedOps(engine.emit, 'grpc', caller.user, ops, results)
     const bytes = rpc.encode(results, message)
     reservation.set(bytes.length)
     return bytes

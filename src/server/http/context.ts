@@ -2,7 +2,7 @@
  * What a server and a mounted handler have in common: their options, and the context that is made
  * of them. The limits are the engine's, with those of the options over them.
  */
-import { bugTeller } from '../../core/events.ts'
+import { bugReporter } from '../../core/events.ts'
 import { type LimitName, limitsWith } from '../../core/limits.ts'
 import { readPublicUrl } from '../../engine/access/addresses.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
@@ -49,7 +49,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     limits,
     route: ({ url }) => route(url as string),
     unverified: newUnverifiedBodies(limits),
-    onBug: bugTeller(served.tell, options.onBug),
+    onBug: bugReporter(served.emit, options.onBug),
     is_sync,
     name: is_sync ? 'http_sync' : 'http',
     public_url: readPublicUrl(options.public_url) ?? served.addresses.public_url ?? '',

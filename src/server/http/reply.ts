@@ -3,7 +3,7 @@
  * call of `reply` or `replyFault`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Refusal, tellRefused } from '../../core/refusals.ts'
+import { emitRefused, type Refusal } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import type { Standing } from '../../engine/served-engine.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
@@ -82,7 +82,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   endRequest(exchange, fault_response.status, fault_response.code)
   if (hasAnswered(response)) return
   const { code } = fault_response
-  tellRefused(context.engine, { ...callerOf(exchange), server: context.name, code, began_ms })
+  emitRefused(context.engine, { ...callerOf(exchange), server: context.name, code, began_ms })
   // A bug while the response was written: the client must not take it for complete.
   if (response.headersSent) {
     response.destroy()

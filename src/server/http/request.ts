@@ -6,7 +6,7 @@
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
-import { tellRefusedOps } from '../../core/refusals.ts'
+import { emitRefusedOps } from '../../core/refusals.ts'
 import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
@@ -72,7 +72,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
   const reservation = exchange.connection.answers.reserve(ops, user)
   try {
     const results = await engine.submit(ops, tracedCaller(exchange, caller))
-    tellRefusedOps(engine.tell, 'http', user, ops, results)
+    emitRefusedOps(engine.emit, 'http', user, ops, results)
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {
     reservation.release()

@@ -9,7 +9,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { steadyClock, systemClock, within } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
-import { tellRefused } from '../../core/refusals.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import { newAddressConnections } from './address-connections.ts'
 import { abortReading } from './body.ts'
 import {
@@ -161,7 +161,7 @@ function onClientError(connection: Connection, error: ClientError, context: Serv
 function refuse(connection: Connection, context: ServerContext, fault: Error): void {
   const refusal = faultResponseOf(fault, context.onBug)
   const address = connection.socket.remoteAddress
-  tellRefused(context.engine, { server: context.name, code: refusal.code, address })
+  emitRefused(context.engine, { server: context.name, code: refusal.code, address })
   sendFinalError(connection, refusal)
 }
 

@@ -56,7 +56,7 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   context.public_url ||= url
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
-  context.engine.tell('listening', { server: context.name, url })
+  context.engine.emit('listening', { server: context.name, url })
   let drained: Promise<void> | undefined
   return {
     url,

@@ -10,7 +10,7 @@ import { isOp, parseOp, refOf } from '../../codec/op.ts'
 import { parseRequest, type Timeout } from '../../codec/request-body.ts'
 import { renderAnswers, type SyncAnswer } from '../../codec/response-body.ts'
 import type { CreateOp, Op, OpResult } from '../../core/model.ts'
-import { tellRefusedOps } from '../../core/refusals.ts'
+import { emitRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import type { SignedCaller } from './authenticate.ts'
 import type { WaitEnd } from './connection.ts'
@@ -55,7 +55,7 @@ export async function serveSync(
       isOp(op) ? withAddress(op, context.public_url + sync_path + waits[at]?.token) : op,
     )
     const results = await engine.submit(sent, tracedCaller(exchange, caller))
-    tellRefusedOps(engine.tell, 'http_sync', user, sent, results)
+    emitRefusedOps(engine.emit, 'http_sync', user, sent, results)
     for (const [at, result] of results.entries()) {
       if (result.is_gone) answers.put(at, gone)
       else if (result.proc === 'ok') waits[at]?.onCreated(result.obj_id as string, result.task)

@@ -11,7 +11,7 @@ import { docOfBytes, objectOf } from '../../codec/json.ts'
 import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
-import { tellRefusedOps } from '../../core/refusals.ts'
+import { emitRefusedOps } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { member } from '../../process/templates/path.ts'
@@ -74,7 +74,7 @@ async function applyOne(
   engine.checkRate(payer)
   const op = readOp()
   const results = await engine.submit([op], tracedCaller(exchange, { payer }))
-  tellRefusedOps(engine.tell, name, undefined, [op], results)
+  emitRefusedOps(engine.emit, name, undefined, [op], results)
   reply(exchange, 200, renderOneResult(results[0] as OpResult))
 }
 

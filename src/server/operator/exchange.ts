@@ -7,7 +7,7 @@ import type { PostgresLog } from '../../cluster/node.ts'
 import { type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
 import type { ConsolePage } from '../../console/server/console.ts'
 import type { Counters } from '../../core/counters.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { MetricsText } from '../../metrics/metrics-text.ts'
@@ -16,7 +16,7 @@ import type { Access } from './access.ts'
 
 /** What the listener needs of an engine, or has of its own while there is none. */
 export interface Observers {
-  readonly tell: Tell
+  readonly emit: Emit
   readonly counters: Pick<Counters, 'countRequest' | 'setCertificate'>
 }
 

@@ -8,7 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import { tellRefused } from '../../core/refusals.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import { newAddressConnections } from '../http/address-connections.ts'
 import { destroyLater, linger_ms } from '../http/connection.ts'
 import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
@@ -32,8 +32,8 @@ export function refuseConnections(
   const open = new WeakMap<Socket, number>()
   const openOn = (socket: Socket): number => open.get(socket) ?? 0
 
-  function tell({ remoteAddress: address }: Socket, { code }: Fault): void {
-    tellRefused(observers, { server: 'operator', code, address })
+  function emit({ remoteAddress: address }: Socket, { code }: Fault): void {
+    emitRefused(observers, { server: 'operator', code, address })
   }
 
   function refuse(socket: Socket, fault: Fault | undefined): void {
@@ -42,7 +42,7 @@ export function refuseConnections(
       socket.destroySoon()
       return
     }
-    tell(socket, fault)
+    emit(socket, fault)
     const { status, value } = refusalOf(fault)
     const body = `${JSON.stringify(value)}\n`
     const head = {
@@ -57,7 +57,7 @@ export function refuseConnections(
   const addresses = newAddressConnections(address_connections_max)
   server.on('connection', (socket: Socket) => {
     if (addresses.enter(socket)) return
-    tell(socket, httpFault('overloaded'))
+    emit(socket, httpFault('overloaded'))
     socket.destroy()
   })
   server.timeout = idle_ms_max
@@ -77,7 +77,7 @@ export function refuseConnections(
     const count = openOn(socket)
     if (socket.destroyed) return false
     if (count >= open_requests_max) {
-      tell(socket, httpFault('overloaded'))
+      emit(socket, httpFault('overloaded'))
       socket.destroy()
       return false
     }

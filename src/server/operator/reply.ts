@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { isFault } from '../../core/faults.ts'
-import { tellRefused } from '../../core/refusals.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import { refusalOf, replyJson } from '../http/refusal.ts'
 import type { OperatorContext } from './exchange.ts'
 
@@ -28,7 +28,7 @@ export function refuse(context: OperatorContext, response: ServerResponse, throw
   if (!isFault(thrown)) context.onBug(thrown)
   const { code, status, value, headers } = refusalOf(thrown)
   const address = response.req.socket.remoteAddress
-  tellRefused(context.observers, { server: 'operator', code, address })
+  emitRefused(context.observers, { server: 'operator', code, address })
   // It has begun: the reader must not take it for complete.
   if (response.headersSent) return void response.destroy()
   reply(response, status, value, context.draining ? { ...headers, Connection: 'close' } : headers)

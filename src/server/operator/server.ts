@@ -14,7 +14,7 @@ import type { Right } from '../../console/server/messages.ts'
 import type { ConsoleOptions } from '../../console/server/source.ts'
 import { systemChance, systemClock } from '../../core/clock.ts'
 import { newCounters } from '../../core/counters.ts'
-import { bugTeller, type Tell } from '../../core/events.ts'
+import { bugReporter, type Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
 import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
@@ -84,8 +84,8 @@ export async function serveOperator(
   options: OperatorOptions = {},
 ): Promise<OperatorServer> {
   const served = servedEngine(engine)
-  const { tell, counters } = served
-  return openListener({ tell, counters, limits: engine.limits, engine: served }, options)
+  const { emit, counters } = served
+  return openListener({ emit, counters, limits: engine.limits, engine: served }, options)
 }
 
 export interface NodeListener extends OperatorServer {
@@ -98,10 +98,10 @@ export interface NodeListener extends OperatorServer {
 /** As `serveOperator`, for a node of a cluster, which has an engine only while it is the owner. */
 export async function serveNodeOperator(
   node: NodeView,
-  { tell, limits }: { readonly tell: Tell; readonly limits: Limits },
+  { emit, limits }: { readonly emit: Emit; readonly limits: Limits },
   options: OperatorOptions,
 ): Promise<NodeListener> {
-  return openListener({ tell, counters: newCounters(), limits, node }, options)
+  return openListener({ emit, counters: newCounters(), limits, node }, options)
 }
 
 interface Source extends Observers {
@@ -115,13 +115,13 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
   const { node } = source
   let context: OperatorContext | undefined
   const observers: Observers = {
-    tell: (event, fields) => (context?.engine ?? source).tell(event, fields),
+    emit: (event, fields) => (context?.engine ?? source).emit(event, fields),
     counters: {
       countRequest: (...of) => (context?.engine ?? source).counters.countRequest(...of),
       setCertificate: (...of) => (context?.engine ?? source).counters.setCertificate(...of),
     },
   }
-  const onBug = bugTeller(observers.tell, options.onBug)
+  const onBug = bugReporter(observers.emit, options.onBug)
   const is_guarded = files !== undefined || token !== undefined
   if (!is_guarded && !isLoopback(host)) throw notLoopback(host)
   const limits = limitsWith({ ...source.limits, ...options.limits })
@@ -212,7 +212,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     page.close()
   }
 
-  observers.tell('listening', { server: 'operator', url })
+  observers.emit('listening', { server: 'operator', url })
   let drained: Promise<void> | undefined
   return {
     url,
@@ -266,7 +266,7 @@ async function accessOf(
 
 /** The server, and what gives it other certificates. */
 function serverFor(
-  { tell }: Observers,
+  { emit }: Observers,
   limits: Limits,
   tls: TlsSet | undefined,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
@@ -279,7 +279,7 @@ function serverFor(
   const demands = { requestCert: tls.ca !== undefined, rejectUnauthorized: false, handshakeTimeout }
   const options = { ...bounds, ...secureOptions(tls), ...demands }
   const server = createTlsServer(options, onRequest)
-  refuseHandshakes(server, 'operator', tell)
+  refuseHandshakes(server, 'operator', emit)
   return { server, use: (set) => server.setSecureContext(secureOptions(set)) }
 }
 

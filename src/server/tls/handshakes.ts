@@ -3,7 +3,7 @@
  * of a certificate is told, because whoever connects chooses what stands in it.
  */
 import type { Server, TLSSocket } from 'node:tls'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { CertificateRefusal } from './client-certificates.ts'
 
 /** Why a handshake has failed; `broken_off` by the peer, or by a version of TLS of its own. */
@@ -28,12 +28,12 @@ export type RefuseConnection = (
 export function refuseHandshakes(
   server: Server,
   name: 'grpc' | 'operator',
-  tell: Tell,
+  emit: Emit,
 ): RefuseConnection {
   const refuse: RefuseConnection = (socket, code) => {
     const address = socket.remoteAddress
     // A peer that goes away, such as a probe of the port, is no refusal of ours.
-    if (code !== 'broken_off') tell('certificate_refused', { server: name, code, address })
+    if (code !== 'broken_off') emit('certificate_refused', { server: name, code, address })
     socket.destroy()
   }
   // After a handshake timeout node leaves the socket open.

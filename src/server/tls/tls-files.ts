@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
 import type { Counters } from '../../core/counters.ts'
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { poll } from '../../core/poll.ts'
 
 export type TlsOptions =
@@ -41,7 +41,7 @@ export interface WatchedTls {
   readonly every_ms: number
   /** Who uses the files, for the events. */
   readonly server: 'grpc' | 'operator'
-  readonly tell: Tell
+  readonly emit: Emit
   /** Are told until when the certificate is valid. */
   readonly counters: Pick<Counters, 'setCertificate'>
   use(set: TlsSet): void
@@ -52,7 +52,7 @@ export interface WatchedTls {
  * one. The returned function stops it.
  */
 export function watchTls(watched: WatchedTls): () => void {
-  const { options, first, every_ms, server, tell, counters } = watched
+  const { options, first, every_ms, server, emit, counters } = watched
   const validUntil = ({ cert }: TlsSet): string => {
     const { validTo } = new X509Certificate(cert)
     counters.setCertificate(server, Date.parse(validTo))
@@ -69,10 +69,10 @@ export function watchTls(watched: WatchedTls): () => void {
     use(set) {
       checkSet(set)
       watched.use(set)
-      tell('certificates_reloaded', { server, valid_until: validUntil(set) })
+      emit('certificates_reloaded', { server, valid_until: validUntil(set) })
     },
     onBroken(cause) {
-      tell('certificates_unusable', { server, error: cause.message })
+      emit('certificates_unusable', { server, error: cause.message })
     },
   })
 }

@@ -3,7 +3,7 @@
  * checkpoint without disk space is postponed and repeated on request; after any other failure there
  * is no further one.
  */
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'
 import { isFull } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
@@ -34,7 +34,7 @@ export interface Checkpointer {
 }
 
 export interface CheckpointerOptions {
-  readonly tell: Tell
+  readonly emit: Emit
   /** As the limit of this name. */
   readonly slow_commit_ms?: number
 }
@@ -60,7 +60,7 @@ const more_bytes = 1024 * 1024
 
 export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   const { tree, id, slice } = port
-  const { tell, slow_commit_ms = limitTable.slow_commit_ms.value } = port.options
+  const { emit, slow_commit_ms = limitTable.slow_commit_ms.value } = port.options
   let running: Promise<void> | undefined
   let is_broken = false
   let is_postponed = false
@@ -69,7 +69,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   let postponed_bytes = 0
   let count = 0
   let all_ms = 0
-  const watch = newSlowWatch(slow_commit_ms, (fields) => tell('slow_checkpoint', fields))
+  const watch = newSlowWatch(slow_commit_ms, (fields) => emit('slow_checkpoint', fields))
 
   function hold(until: Promise<void>): Promise<void> {
     const held = until.then(() => {
@@ -115,7 +115,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     count++
     all_ms += ms
     is_postponed = false
-    tell('checkpoint', { ms: Math.round(ms), ...size })
+    emit('checkpoint', { ms: Math.round(ms), ...size })
     // Reads must see the changes in LMDB before they miss them in the memtable.
     tree.refresh()
     port.commitLog()?.releaseFrozen()
@@ -127,7 +127,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     if (reason === undefined) return
     is_broken = true
     const text = reason instanceof Error ? reason.message : String(reason)
-    tell('checkpoint_failed', { error: text })
+    emit('checkpoint_failed', { error: text })
     port.onBroken(reason)
   }
 
@@ -140,7 +140,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     }
     postponed_until_ms = performance.now() + postponed_ms
     postponed_bytes = tree.freeBytes()
-    if (!is_postponed) tell('checkpoint_waits', {})
+    if (!is_postponed) emit('checkpoint_waits', {})
     is_postponed = true
     return undefined
   }

@@ -2,7 +2,7 @@
  * Opens the commit log in front of LMDB: recovers the commit log that an earlier process left, or
  * starts a new one, and returns the tree over both.
  */
-import { type Tell, tellNobody } from '../../core/events.ts'
+import { type Emit, emitNothing } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { fileFault, isFull } from '../file-system.ts'
@@ -35,7 +35,7 @@ export interface CommitLogOptions {
   readonly claim?: (found: Pick<Tree, 'get' | 'range'>) => ChangeBuffer | undefined
   /** Whether short commits, and the close, may block this thread; true by default. */
   readonly blocking?: boolean
-  readonly tell?: Tell | undefined
+  readonly emit?: Emit | undefined
   /** Bytes of the disk to leave free if possible; 0 by default. */
   readonly reserve_bytes?: number
   /** As the limit of this name; 0 by default. */
@@ -54,19 +54,19 @@ export async function openCommitLogTree(
   path: string,
   options: CommitLogOptions,
 ): Promise<Tree> {
-  const { tell = tellNobody } = options
+  const { emit = emitNothing } = options
   const known = await knownLog(tree, path)
   const began_ms = performance.now()
-  const recovered = await recoverCommitLog(path, known, (seq) => tell('log_mended', { seq }))
+  const recovered = await recoverCommitLog(path, known, (seq) => emit('log_mended', { seq }))
   const claim = options.claim?.(recoveredView(tree, recovered)) ?? newChangeBuffer()
   const manifest = known?.manifest ?? { id: options.id, seq: 0, is_open: false }
   const id = manifest.id.toString('hex')
   const unsupported = new Set<string>()
   const commit_log_options = {
     ...options,
-    tell,
+    emit,
     onUnsupported(flag: string) {
-      if (!unsupported.has(flag)) tell('slow_writes', { flag })
+      if (!unsupported.has(flag)) emit('slow_writes', { flag })
       unsupported.add(flag)
     },
   }
@@ -123,7 +123,7 @@ export async function openCommitLogTree(
       bytes += frame.bytes.length
     }
     const ms = Math.round(performance.now() - began_ms)
-    tell('recovered', { commits: frames.length, changes, bytes, ms })
+    emit('recovered', { commits: frames.length, changes, bytes, ms })
   }
   const opened = commitLogTree(tree, path, manifest, commit_log, { ...commit_log_options, files })
   if (known === undefined && tree.get(node_mark_key) !== undefined) claim.put(node_mark_key, null)

@@ -2,7 +2,7 @@
  * What `openEngine` takes as `commitLog`: a commit log that is not beside the data file, and that
  * other nodes may own meanwhile. Opening resolves once this node owns it.
  */
-import type { Tell } from '../../core/events.ts'
+import type { Emit } from '../../core/events.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
@@ -35,7 +35,7 @@ export interface CommitLogOpening {
   readonly tree: LmdbTree
   /** Of the data file, without symbolic links. */
   readonly path: string
-  readonly tell: Tell
+  readonly emit: Emit
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes: number
   /** As the limit of this name. */

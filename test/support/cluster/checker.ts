@@ -44,10 +44,10 @@ export function check(ops: readonly Op[], final: FinalState): Verdict {
     else group.push(op)
   }
   for (const [ref, own] of by_ref) {
-    const tell = (what: Wrong, text: string): void => void wrong[what].push(`${ref}: ${text}`)
+    const emit = (what: Wrong, text: string): void => void wrong[what].push(`${ref}: ${text}`)
     const lists = final.get(ref) ?? []
-    if (lists.length > 1) tell('doubled', `${lists.length} tasks`)
-    checkRef(own, lists[0] ?? [], tell)
+    if (lists.length > 1) emit('doubled', `${lists.length} tasks`)
+    checkRef(own, lists[0] ?? [], emit)
   }
   const writes = ops.filter(({ kind }) => kind !== 'read')
   const count = (outcome: Op['outcome']): number =>
@@ -65,7 +65,7 @@ export function isRight({ wrong }: Verdict): boolean {
   return Object.values(wrong).every((sentences) => sentences.length === 0)
 }
 
-type Tell = (what: Wrong, text: string) => void
+type Emit = (what: Wrong, text: string) => void
 
 /** `place` is where in the row an op stands: a write at its own, a read behind the last it saw. */
 interface Placed {
@@ -73,37 +73,37 @@ interface Placed {
   readonly place: number
 }
 
-function checkRef(ops: readonly Op[], list: readonly string[], tell: Tell): void {
+function checkRef(ops: readonly Op[], list: readonly string[], emit: Emit): void {
   const places = new Map(list.map((value, at) => [value, at]))
-  if (places.size < list.length) tell('doubled', `values of ${list.join(' ')}`)
+  if (places.size < list.length) emit('doubled', `values of ${list.join(' ')}`)
   const writes = ops.filter(({ kind }) => kind !== 'read')
   const writers = new Map(writes.map((op) => [op.value, op]))
-  for (const value of places.keys()) if (!writers.has(value)) tell('foreign', value)
+  for (const value of places.keys()) if (!writers.has(value)) emit('foreign', value)
   const row: Placed[] = []
   for (const op of writes) {
     const place = places.get(op.value ?? '')
     if (place === undefined) {
-      if (op.outcome === 'ok') tell('lost', `${op.value}`)
+      if (op.outcome === 'ok') emit('lost', `${op.value}`)
       continue
     }
-    if (op.outcome === 'refused') tell('refused_but_there', `${op.value}`)
-    if (op.kind === 'create' && place > 0) tell('disordered', `${op.value} is created at ${place}`)
+    if (op.outcome === 'refused') emit('refused_but_there', `${op.value}`)
+    if (op.kind === 'create' && place > 0) emit('disordered', `${op.value} is created at ${place}`)
     row.push({ op, place })
   }
   for (const op of ops) {
     const { seen } = op
     if (op.outcome === 'unknown' || seen === undefined) continue
     const missing = seen.filter((value) => !places.has(value))
-    if (missing.length > 0) tell('lost', `a read saw ${missing.join(' ')}`)
+    if (missing.length > 0) emit('lost', `a read saw ${missing.join(' ')}`)
     else if (seen.some((value, at) => value !== list[at])) {
-      tell('disordered', `a read saw ${seen.join(' ')} of ${list.join(' ')}`)
+      emit('disordered', `a read saw ${seen.join(' ')} of ${list.join(' ')}`)
     } else row.push({ op: { ...op, kind: 'read' }, place: seen.length - 0.5 })
   }
-  checkOrder(row, tell)
+  checkOrder(row, emit)
 }
 
 /** Each op against the one that ended first of those that stand behind it in the row. */
-function checkOrder(row: readonly Placed[], tell: Tell): void {
+function checkOrder(row: readonly Placed[], emit: Emit): void {
   const sorted = row.toSorted((one, other) => other.place - one.place)
   let first: Placed | undefined
   for (let at = 0; at < sorted.length; ) {
@@ -112,7 +112,7 @@ function checkOrder(row: readonly Placed[], tell: Tell): void {
     const group = sorted.slice(at, equal === -1 ? sorted.length : at + equal)
     for (const { op } of group) {
       if (first !== undefined && first.op.ended_ms < op.began_ms) {
-        tell(wrongOf(op, first.op), `${say(op)} began after ${say(first.op)} had ended`)
+        emit(wrongOf(op, first.op), `${say(op)} began after ${say(first.op)} had ended`)
       }
     }
     for (const placed of group) {

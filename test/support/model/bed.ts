@@ -64,7 +64,7 @@ export async function fileDisk(): Promise<Disk> {
         id: Buffer.alloc(commit_log_id_bytes, 1),
         claim: (found) =>
           found.get(metaKey('format')) === undefined ? changesOf(new_file) : undefined,
-        ...{ blocking: true, reserve_bytes: 0, checkpoint_bytes: 2 ** 24, tell() {} },
+        ...{ blocking: true, reserve_bytes: 0, checkpoint_bytes: 2 ** 24, emit() {} },
       })
       close = async () => {
         await tree.close()

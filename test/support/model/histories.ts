@@ -57,7 +57,7 @@ export async function tryHere(given: Given): Promise<Met> {
 
 const isSandboxed = (seed: number): boolean => seed % seeds_per_sandbox === 1
 
-async function tryInChildren({ n, seed, tell }: Given): Promise<Met> {
+async function tryInChildren({ n, seed, emit }: Given): Promise<Met> {
   const child = await buildChild('model/histories-child.ts')
   const met: Record<string, number> = {}
   const failures: Failure[] = []
@@ -73,9 +73,9 @@ async function tryInChildren({ n, seed, tell }: Given): Promise<Met> {
       faults += found.faults
       failures.push(...found.failures)
       for (const { seed, says } of found.failures)
-        tell(`seed ${seed}: ${says.slice(0, told_chars)}`)
+        emit(`seed ${seed}: ${says.slice(0, told_chars)}`)
       for (const [what, times] of Object.entries(found.met)) met[what] = (met[what] ?? 0) + times
-      tell(`${tried} of ${n}, ${failures.length} failures`)
+      emit(`${tried} of ${n}, ${failures.length} failures`)
     }
   }
   try {

@@ -120,7 +120,7 @@ export async function runHistory(
   }
 }
 
-function tell(run: Run, what: string, more?: unknown): void {
+function emit(run: Run, what: string, more?: unknown): void {
   run.world.meet(`step ${what}`)
   run.told.push([what, more])
 }
@@ -186,7 +186,7 @@ async function apply(run: Run): Promise<void> {
     user: random.oneIn(4) ? only_user : undefined,
     calls: random.list(1, 5, () => randomCall(run)),
   }))
-  tell(
+  emit(
     run,
     'apply',
     lists.map(({ user, calls }) => [user, ...calls.map(({ wire }) => wire)]),
@@ -286,7 +286,7 @@ async function act(run: Run, what: 'cancel' | 'retry' | 'move', given: string): 
     one === undefined ? randomTarget(run, given) : { at: one.conv, target: { obj_id: one.obj_id } }
   const node = what === 'move' || random.oneIn(3) ? random.pick([...node_ids, 'gone']) : undefined
   const wire = { conv_id: at, ...target }
-  tell(run, what, [wire, node])
+  emit(run, what, [wire, node])
   world.beginRequest()
   const status = ops.show(world, at, target).task?.status
   const { tasks } = bed.engine
@@ -315,7 +315,7 @@ function calling({ random, world }: Run): string {
 
 async function pause(run: Run, conv: string, is_paused: boolean): Promise<void> {
   const { bed, world } = run
-  tell(run, is_paused ? 'pause' : 'resume', conv)
+  emit(run, is_paused ? 'pause' : 'resume', conv)
   const done = bed.engine.processes[is_paused ? 'pause' : 'resume'](conv)
   const wanted = ops.setPaused(world, conv, is_paused)
   assert.equal(await codeOf(done), wanted)
@@ -338,7 +338,7 @@ function finish(run: Run, one: Run['waiting'][number]): void {
 }
 
 async function remove(run: Run, conv: string): Promise<void> {
-  tell(run, 'remove', conv)
+  emit(run, 'remove', conv)
   const done = run.bed.engine.processes.remove(conv)
   assert.equal(await codeOf(done), ops.remove(run.world, conv))
 }
@@ -347,7 +347,7 @@ async function share(run: Run, conv: string): Promise<void> {
   const { random, bed, world } = run
   const rights = ['create', 'modify', 'show'] as const
   const can = random.oneIn(4) ? undefined : rights.filter(() => !random.oneIn(3))
-  tell(run, 'share', [conv, can])
+  emit(run, 'share', [conv, can])
   const { processes } = bed.engine
   const done =
     can === undefined ? processes.unshare(conv, only_user) : processes.share(conv, only_user, can)
@@ -389,7 +389,7 @@ async function deploy(
 ): Promise<void> {
   const { bed, world } = run
   const text = definitionText(conv, plan)
-  tell(run, 'deploy', [text, Object.fromEntries(moves)])
+  emit(run, 'deploy', [text, Object.fromEntries(moves)])
   const put = bed.engine.putProcess(text, { moves: Object.fromEntries(moves) })
   const wanted = ops.deploy(world, conv, plan, moves)
   world.meet(`deploy ${wanted}`)
@@ -449,7 +449,7 @@ async function answer(run: Run): Promise<void> {
   const held = random.pick(bed.held)
   const outcome = await randomOutcome(run, held)
   const job = jobs.get(held)
-  tell(run, 'answer', [
+  emit(run, 'answer', [
     held.job.task.obj_id,
     held.order.job,
     outcome,
@@ -519,7 +519,7 @@ async function advance(run: Run): Promise<void> {
     [1, Math.max(0, to_next - 1)],
     [0.2, a_day_ms],
   ])
-  tell(run, 'advance', ms)
+  emit(run, 'advance', ms)
   if (random.oneIn(20)) {
     run.breaks = random.pick(['lost', 'kept'] as const)
     breakNext(run, run.breaks)
@@ -537,7 +537,7 @@ async function setBack({ random, bed, world, told }: Run): Promise<void> {
 async function reopen(run: Run): Promise<void> {
   const { random, bed, world, turns } = run
   const away_ms = random.pick([0, 1, 1_000, 60_000, -3_000])
-  tell(run, 'reopen', away_ms)
+  emit(run, 'reopen', away_ms)
   await bed.close()
   bed.clock.set(bed.clock.now_ms() + away_ms)
   await bed.open()

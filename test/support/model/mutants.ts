@@ -118,11 +118,11 @@ function controlOf(mutants: readonly Mutant[], child: string, long_max: number):
   return {
     says: `an engine with one of ${mutants.length} mistakes`,
     ...{ quick: quick_max, long: long_max },
-    async run({ n, seed, tell }) {
+    async run({ n, seed, emit }) {
       const wanted = n === quick_max ? mutants.slice(0, 1) : mutants
       const found = await tryAll(wanted, child, seed, n)
       for (const { says, tried, error } of found) {
-        tell(`${says}: ${error === undefined ? 'not found' : 'found'} after ${tried}`)
+        emit(`${says}: ${error === undefined ? 'not found' : 'found'} after ${tried}`)
       }
       const failures = found.flatMap(({ says, seed, error }) =>
         seed === undefined ? [] : [{ seed, says: `${says}: ${error}` }],

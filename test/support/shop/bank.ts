@@ -39,11 +39,11 @@ function actOnce(path: LedgerLine['path'], key: string, { order, card, paid_url 
   const did = known !== undefined ? 'repeat' : status === 402 ? 'declined' : 'made'
   write({ path, key, order, did })
   answers.set(key, status)
-  if (did === 'made' && paid_url !== undefined) void tellPaid(order, paid_url)
+  if (did === 'made' && paid_url !== undefined) void emitPaid(order, paid_url)
   return status
 }
 
-async function tellPaid(ref: string, url: string): Promise<void> {
+async function emitPaid(ref: string, url: string): Promise<void> {
   const body = JSON.stringify({ ref, paid: true })
   for (;;) {
     await sleep(Math.random() * latency_ms_max)
