@@ -178,7 +178,7 @@ type Brought<Wait, Without> =
       : Without
     : never
 
-/** Builds a definition. `putProcess` reports mistakes that its types do not show. */
+/** Builds a definition. `processes.put` reports mistakes that its types do not show. */
 export function defineProcess<
   const Name extends string,
   const Nodes = unknown,

@@ -9,83 +9,26 @@
  */
 export { rawJson } from './codec/json.ts'
 export type { Chance, Clock } from './core/clock.ts'
-export type {
-  AdminFaultCode,
-  Fault,
-  FaultCode,
-  OpFaultCode,
-  WholeFaultCode,
-} from './core/faults.ts'
+export type { Fault, FaultCode } from './core/faults.ts'
 export { isFault } from './core/faults.ts'
-export type { LimitName, Limits } from './core/limits.ts'
+export type { Limits } from './core/limits.ts'
 export type { Logger } from './core/log.ts'
-export type {
-  Caller,
-  Change,
-  Doc,
-  HistoryEntry,
-  HistoryWhy,
-  OpResult,
-  SignatureKind,
-  Status,
-  StatusDetails,
-  Task,
-} from './core/model.ts'
+export type { Caller, HistoryEntry, OpResult, Status, Task } from './core/model.ts'
 export { version } from './core/version.ts'
-export type { BulkAction, BulkInput, BulkJob, BulkOptions } from './engine/api/bulk-api.ts'
-export type { Changes, ChangesOptions, TaskChange } from './engine/api/change-api.ts'
+export type { BulkInput, BulkJob } from './engine/api/bulk-api.ts'
+export type { ChangesOptions, TaskChange } from './engine/api/change-api.ts'
 export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api/engine-api.ts'
+export type { Handler, HandlerContext, HandlerOptions } from './engine/api/handler-api.ts'
+export type { ExportFile, ImportResult, PutOptions, PutResult } from './engine/api/import-api.ts'
 export type {
-  GivenHandlers,
-  Handler,
-  HandlerContext,
-  HandlerOptions,
-} from './engine/api/handler-api.ts'
-export type {
-  Alias,
-  AliasResult,
-  ExportFile,
-  GivenVariables,
-  ImportResult,
-  PutManyOptions,
-  PutOptions,
-  PutResult,
-  VariableResult,
-  WaitsFor,
-} from './engine/api/import-api.ts'
-export type {
-  Can,
   ProcessDetails,
   Processes,
   ProcessInfo,
-  WebhookChange,
   WebhookInfo,
 } from './engine/api/process-api.ts'
-export type {
-  CatchUp,
-  PutScheduleResult,
-  ScheduleDetails,
-  ScheduleInfo,
-  ScheduleInput,
-  ScheduleRun,
-  Schedules,
-} from './engine/api/schedule-api.ts'
-export type {
-  CountFilter,
-  CountRow,
-  SortedBy,
-  TaskCounts,
-  TaskFilter,
-  TaskPage,
-  TaskQuery,
-  Where,
-} from './engine/api/search-api.ts'
-export type {
-  EngineStatistics,
-  Readiness,
-  ReadyCheck,
-  ReadyCheckName,
-} from './engine/api/statistics-api.ts'
+export type { ScheduleInfo, ScheduleInput, Schedules } from './engine/api/schedule-api.ts'
+export type { TaskCounts, TaskFilter, TaskPage, TaskQuery } from './engine/api/search-api.ts'
+export type { EngineStatistics, Readiness } from './engine/api/statistics-api.ts'
 export type {
   ActionResult,
   CreateInput,
@@ -95,13 +38,5 @@ export type {
   Tasks,
 } from './engine/api/task-api.ts'
 export type { TypedHandler, TypedProcess, TypedTask } from './engine/api/typed-process-api.ts'
-export type {
-  Binding,
-  ConsoleRight,
-  NewSecret,
-  Rekeyed,
-  Sign,
-  UserInfo,
-  Users,
-} from './engine/api/user-api.ts'
+export type { UserInfo, Users } from './engine/api/user-api.ts'
 export { openEngine } from './open.ts'

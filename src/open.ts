@@ -46,7 +46,7 @@ const id_middle_bytes = 5
  * Opens a data file, which is created if missing, or `:memory:`. One process at a time has it.
  *
  *     const engine = await openEngine('tasks.lmdb')
- *     await engine.putProcess(order)
+ *     await engine.processes.put(order)
  *     await engine.create({ conv_id: order.obj_id, ref: 'order-1', data: { amount: 120 } })
  *     await engine.close()
  *
@@ -76,7 +76,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   })
   // The commit log of a node is at servers, whose errors tell it whether to try again.
   const refused = (error: unknown): unknown =>
-    options.commitLog === undefined ? openingError(path, error) : error
+    options.commit_log === undefined ? openingError(path, error) : error
   const file = is_memory
     ? memoryFile()
     : await lockedFile(path, chance, limits, options).catch((error) => {
@@ -84,7 +84,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       })
   try {
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
-    const standby = is_memory ? undefined : options.commitLog?.standby
+    const standby = is_memory ? undefined : options.commit_log?.standby
     const admin = standby && (await adminOfNode(file, { ...standby, emit }, socket, chance))
     const executors = newExecutors({
       ...{ limits, clock, chance, handlers },
@@ -212,7 +212,7 @@ async function lockedFile(
         probe: options.probe,
       })
       steps.onClose(() => below.close())
-      const { commitLog: source, secret_key: given_key } = options
+      const { commit_log: source, secret_key: given_key } = options
       if (source !== undefined) {
         const tree = await source.open({
           ...{ tree: below, path: real_path, emit, claim, bytes: chance.bytes, reads },

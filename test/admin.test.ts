@@ -27,8 +27,8 @@ import { callback_process } from './support/cli-process.ts'
 import { tempFolder } from './support/cli-run.ts'
 
 const folder = tempFolder()
-const engine = await openEngine(':memory:', { timers: false })
-await engine.putProcess(callback_process)
+const engine = await openEngine(':memory:', { background: false })
+await engine.processes.put(callback_process)
 const identity = { file_id: 'f1', version: '1.0.0' }
 const { socket } = adminSocketPath('/some/file', { runtime_dir: join(folder.path, 'run') })
 const server = await serveAdmin(engine, { ...identity, socket })
@@ -105,7 +105,7 @@ test('no number loses its token, and no key is lost', async () => {
   const [result] = await far.call('task.apply', { ops: [op] })
   assert.deepEqual([result?.proc, result?.ref, result?.ref_is_number], ['ok', '7.0', true])
   const task = await far.call('task.show', { conv_id: '1234', ref: '7.0' })
-  assert.equal(task?.dataText, data_text)
+  assert.equal(task?.data_text, data_text)
 })
 
 test('a batch of 1000 is answered op by op; bad data refuses its op alone', async () => {
@@ -215,9 +215,9 @@ const masks: [params: unknown, data: string, masked: string][] = [
   ['none',                                 '{"a":1}',          '{"a":1}'],
   [[null, { name: 1 }, { name: 'a' }],     '{"a":1}',          '{"a":1}'],
 ]
-for (const [params, dataText, shown] of masks) {
+for (const [params, data_text, shown] of masks) {
   test(`mask ${JSON.stringify(params)}`, () => {
-    assert.equal(maskTask({ dataText }, maskedPaths(JSON.stringify({ params }))).dataText, shown)
+    assert.equal(maskTask({ data_text }, maskedPaths(JSON.stringify({ params }))).data_text, shown)
   })
 }
 
@@ -226,20 +226,20 @@ test('what is masked is masked where a failure tells it', () => {
   const told = '__conveyor_set_param_return_description__'
   const data = { card: 4111111111111111, other: '4111111111111111', [told]: description }
   const task = {
-    dataText: JSON.stringify(data),
+    data_text: JSON.stringify(data),
     status_details: { tag: 'set_param_wrong_convert_param', description },
   }
   const shown = maskTask(task, [['card']])
   const masked = 'Param: n, Value: ***, Try convert to: array'
   assert.equal(shown.status_details?.description, masked)
-  assert.deepEqual(JSON.parse(shown.dataText), { ...data, card: '***', [told]: masked })
+  assert.deepEqual(JSON.parse(shown.data_text), { ...data, card: '***', [told]: masked })
   const nested = {
     ...task,
-    dataText: JSON.stringify({ l: [{ pan: data.card }], [told]: description }),
+    data_text: JSON.stringify({ l: [{ pan: data.card }], [told]: description }),
   }
   const shown_nested = maskTask(nested, [['l', null, 'pan']])
   assert.equal(shown_nested.status_details?.description, masked)
-  assert.deepEqual(JSON.parse(shown_nested.dataText), { l: [{ pan: '***' }], [told]: masked })
+  assert.deepEqual(JSON.parse(shown_nested.data_text), { l: [{ pan: '***' }], [told]: masked })
 })
 
 /** What an import is refused with. */

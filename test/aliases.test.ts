@@ -46,7 +46,7 @@ async function tagOf(engine: Engine, data: object, user?: string): Promise<strin
 
 test('an alias leads where it points at that moment, whichever file brought it', async () => {
   await using engine = await openEngine(':memory:')
-  const [put] = await engine.putProcesses(processOf(1, copy('@next')))
+  const [put] = await engine.processes.putMany(processOf(1, copy('@next')))
   assert.deepEqual(put?.waits_for, {
     handlers: [],
     variables: [],
@@ -55,12 +55,12 @@ test('an alias leads where it points at that moment, whichever file brought it',
   })
   assert.deepEqual(put?.warnings, ['alias @next is not there: import it or set it'])
   assert.equal(await tagOf(engine, {}), 'access_denied')
-  assert.deepEqual(await engine.putProcesses([alias('next', 2)]), [])
-  const [again] = await engine.putProcesses(processOf(1, copy('@next')))
+  assert.deepEqual(await engine.processes.putMany([alias('next', 2)]), [])
+  const [again] = await engine.processes.putMany(processOf(1, copy('@next')))
   assert.equal(again?.state, 'unchanged')
   assert.deepEqual(again?.warnings, ['process 2 is not there'])
   assert.equal(await tagOf(engine, {}), 'access_denied')
-  await engine.putProcesses([processOf(2), processOf(3)])
+  await engine.processes.putMany([processOf(2), processOf(3)])
   assert.equal(await tagOf(engine, {}), 'processed')
   assert.deepEqual(await engine.processes.setAlias('@next', 3), {
     name: 'next',
@@ -94,7 +94,7 @@ const rights: [logic: JsonObject, ungranted: string, granted: string, no_user: s
 for (const [logic, ungranted, granted, no_user] of rights) {
   test(`the right of ${JSON.stringify(logic)}`, async () => {
     await using engine = await openEngine(':memory:')
-    await engine.putProcesses([
+    await engine.processes.putMany([
       processOf(1, logic),
       processOf(2),
       processOf(3, { type: 'api_callback' }),
@@ -118,21 +118,21 @@ for (const [logic, ungranted, granted, no_user] of rights) {
 
 test('a task without a user may go where the definition leads by another name', async () => {
   await using engine = await openEngine(':memory:')
-  await engine.putProcesses([processOf(1, copy('{{to}}'), copy('@next')), processOf(2)])
+  await engine.processes.putMany([processOf(1, copy('{{to}}'), copy('@next')), processOf(2)])
   await engine.processes.setAlias('next', 2)
   for (const to of [2, '2', '@next']) assert.equal(await tagOf(engine, { to }), 'processed')
 })
 
 test('an op names its process by id, not by alias', async () => {
   await using engine = await openEngine(':memory:')
-  await engine.putProcesses([processOf(1), alias('one', 1)])
+  await engine.processes.putMany([processOf(1), alias('one', 1)])
   const result = await engine.create({ conv_id: '@one', data: {} })
   assert.equal(result.proc, 'conv_not_found')
 })
 
 test('an alias is set to a process that is there, under a name that can be one', async () => {
   await using engine = await openEngine(':memory:')
-  await engine.putProcess(processOf(1))
+  await engine.processes.put(processOf(1))
   await assert.rejects(engine.processes.setAlias('x', 2), { code: 'conv_not_found' })
   for (const name of ['', '@', '@@x', 'a\nb', 'x'.repeat(64)]) {
     await assert.rejects(engine.processes.setAlias(name, 1), { code: 'not_possible' })

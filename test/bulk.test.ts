@@ -31,7 +31,7 @@ interface Bed {
 /** Filled once; each bed begins with a copy. */
 const filled = (async () => {
   const [tree, clock] = [memoryTree(), fakeClock()]
-  const engine = await engineOn(tree, { clock, timers: false })
+  const engine = await engineOn(tree, { clock, background: false })
   const ids = await fill(engine, clock, count)
   const before = await readAll(engine, ids)
   await engine.close()
@@ -54,7 +54,7 @@ async function withBed(fn: (bed: Bed) => Promise<void>, options = {}): Promise<v
   const { ids, before, now_ms } = await filled
   const clock = fakeClock(now_ms + 5_000)
   const tree = await copyOfFilled()
-  const engine = await engineOn(tree, { clock, timers: false, ...options })
+  const engine = await engineOn(tree, { clock, background: false, ...options })
   const now = async (): Promise<Map<string, Task>> => {
     return new Map((await readAll(engine, ids)).map((task) => [task.obj_id, task]))
   }
@@ -90,7 +90,7 @@ const rows: readonly Row[] = [
   ['modify sends on', { action: 'modify', filter: { node_id: 'w1' }, data: { paid: 7 } },
     (t) => isLive(t) && t.node_id === 'w1', (t) => t.status === 'processed' && dataOf(t).paid === 7],
   ['modify merges exactly', { action: 'modify', filter: { status: 'failed' }, data: rawJson('{"x":1.10}') },
-    (t) => t.status === 'failed', (t) => t.status === 'failed' && t.dataText.includes('"x":1.10')],
+    (t) => t.status === 'failed', (t) => t.status === 'failed' && t.data_text.includes('"x":1.10')],
   ['move to a node', { action: 'move', filter: { conv_id: 'a', node_id: 'w2' }, to_node_id: 'x1' },
     (t) => isLive(t) && t.conv_id === 'a' && t.node_id === 'w2', (t) => t.node_id === 'x1' && t.node_prev_id === 'w2'],
   ['move to the end', { action: 'move', filter: { conv_id: 'a' }, to_node_id: 'Done' },
@@ -120,8 +120,8 @@ describe('an action is done on each task of the filter and on no other', () => {
   }
 })
 
-function plain({ obj_id, status, node_id, dataText, change_time_ms }: Task): unknown {
-  return { obj_id, status, node_id, dataText, change_time_ms }
+function plain({ obj_id, status, node_id, data_text, change_time_ms }: Task): unknown {
+  return { obj_id, status, node_id, data_text, change_time_ms }
 }
 
 function countsOf({ is_done, matched, changed, skipped, refused }: BulkJob): unknown[] {
@@ -179,7 +179,7 @@ describe('a job that ends early goes on', () => {
         const first = await engine.tasks.bulk({ ...input, id: 'night', steps_max })
         assert.equal(first.is_done, false)
         assert.equal(first.changed, 64 * steps_max)
-        const again = await engineOn(tree, { clock, timers: false })
+        const again = await engineOn(tree, { clock, background: false })
         const listed = await again.tasks.bulkJobs()
         assert.deepEqual(listed, [first])
         const rest = await again.tasks.bulk({ ...input, id: 'night' })
@@ -226,7 +226,7 @@ describe('a job that ends early goes on', () => {
   it('after a close in the middle, which does not wait for it', async () => {
     const tree = memoryTree()
     const clock = fakeClock()
-    const engine = await engineOn(tree, { clock, timers: false })
+    const engine = await engineOn(tree, { clock, background: false })
     const ids = await fill(engine, clock, count)
     const live = (await readAll(engine, ids)).filter(isLive).length
     const input = { action: 'cancel', filter: {}, id: 'late' } as const
@@ -239,7 +239,7 @@ describe('a job that ends early goes on', () => {
     })
     await assert.rejects(run, { code: 'shutting_down' })
     await closing
-    const again = await engineOn(tree, { clock, timers: false })
+    const again = await engineOn(tree, { clock, background: false })
     const [left] = await again.tasks.bulkJobs()
     assert.deepEqual([left?.is_done, left?.changed], [false, 64])
     assert.deepEqual(countsOf(await again.tasks.bulk(input)), [true, live, live, 0, {}])
@@ -255,7 +255,7 @@ describe('a job that ends early goes on', () => {
       commit: (changes) =>
         fails ? Promise.reject(new Error('the disk is gone')) : below.commit(changes),
     }
-    const engine = await engineOn(tree, { clock, timers: false })
+    const engine = await engineOn(tree, { clock, background: false })
     const ids = await fill(engine, clock, count)
     const live = (await readAll(engine, ids)).filter(isLive).length
     const input = { action: 'cancel', filter: {}, id: 'late' } as const
@@ -267,7 +267,7 @@ describe('a job that ends early goes on', () => {
     })
     await assert.rejects(run, { code: 'store_failed' })
     fails = false
-    const again = await engineOn(below, { clock, timers: false })
+    const again = await engineOn(below, { clock, background: false })
     assert.equal((await again.tasks.bulkJobs())[0]?.changed, 64)
     assert.deepEqual(countsOf(await again.tasks.bulk(input)), [true, live, live, 0, {}])
     assert.deepEqual((await again.check()).breaches, [])
@@ -325,7 +325,7 @@ describe('what is refused', () => {
     const clock = fakeClock()
     const bugs: unknown[] = []
     const onBug = (bug: unknown): unknown => bugs.push(bug)
-    const engine = await engineOn(tree, { clock, timers: false, onBug })
+    const engine = await engineOn(tree, { clock, background: false, onBug })
     const ids = await fill(engine, clock, count)
     const failed = (await readAll(engine, ids)).filter(({ status }) => status === 'failed')
     const [damaged, broken] = failed.slice(3).map(({ obj_id }) => obj_id) as [string, string]

@@ -20,13 +20,13 @@ import { memoryBed } from './support/model-setup.ts'
 
 test('the response is merged, and the task resumes', () =>
   stage(answerJson('{"b":1.10,"a":2}'), async ({ server, engine }) => {
-    await engine.putProcess(
+    await engine.processes.put(
       processOf({ url: `${server.url}/{{a}}`, method: 'POST', extra: { id: '{{a}}' } }),
     )
     const { obj_id } = await engine.create({ conv_id, data: { a: 1, c: 3 } })
     const task = await ended(engine, obj_id)
     assert.equal(task.node_id, 'done')
-    assert.equal(task.dataText, '{"a":2,"c":3,"b":1.10}')
+    assert.equal(task.data_text, '{"a":2,"c":3,"b":1.10}')
     assert.deepEqual(
       server.asked.map(({ path, body }) => [path, body]),
       [['/1', '{"id":1}']],
@@ -43,7 +43,7 @@ const answers: [what: string, answer: Parameters<typeof callServer>[0], descript
 for (const [what, answer, description] of answers) {
   test(`an endpoint that answers ${what} is called once, and the task goes on at once`, () =>
     stage(answer, async ({ server, engine }) => {
-      await engine.putProcess(processOf({ url: server.url }))
+      await engine.processes.put(processOf({ url: server.url }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const task = await ended(engine, obj_id)
       assert.equal(task.node_id, 'bad')
@@ -81,7 +81,7 @@ test('the editor’s own escalation tells what another try may help', () =>
           ? { ...node, obj_type: 3, condition: { logics: [...asks, go('bad')], semaphors: [] } }
           : node,
       )
-      await engine.putProcess({ obj_id, scheme: { nodes } })
+      await engine.processes.put({ obj_id, scheme: { nodes } })
       const rows: [data: object, node_id: string][] = [
         [{ url: '' }, 'done'],
         [{}, 'done'],
@@ -101,7 +101,7 @@ test('the editor’s own escalation tells what another try may help', () =>
 test('an endpoint that hangs is called once', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, debug_info: true }))
+    await engine.processes.put(processOf({ url: server.url, debug_info: true }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     await until(() => hanging.open.length === 1)
     clock.advance(60_000)
@@ -119,7 +119,7 @@ test('an endpoint that hangs is called once', () => {
 
 test('debug_info is kept by a failure too', () =>
   stage(answerJson('no', 500), async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, debug_info: true, extra: { a: '1' } }))
+    await engine.processes.put(processOf({ url: server.url, debug_info: true, extra: { a: '1' } }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     const { __conveyor_api_debug__: debug } = (await ended(engine, obj_id)).data as {
       __conveyor_api_debug__: { http_exec_time: number }
@@ -134,7 +134,7 @@ test('XML goes out and comes in', () =>
     (asked, _request, response) =>
       response.writeHead(200, { 'content-type': 'text/xml' }).end(asked.body),
     async ({ server, engine }) => {
-      await engine.putProcess(
+      await engine.processes.put(
         processOf({
           ...{ url: server.url, content_type: 'text/xml; charset=utf-8' },
           ...{ extra: { root: '{"@id":"{{n}}","item":["{{n}}",{"@b":"<","#value":"x"}]}' } },
@@ -155,7 +155,7 @@ test('an image larger than a task is refused', () =>
     (_asked, _request, response) =>
       response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(120_000, 0xff)),
     async ({ server, engine }) => {
-      await engine.putProcess(processOf({ url: server.url }))
+      await engine.processes.put(processOf({ url: server.url }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const { data } = await ended(engine, obj_id)
       assert.equal(
@@ -168,7 +168,7 @@ test('an image larger than a task is refused', () =>
 test('an order that cannot be made sends no request', () =>
   stage(answerJson(), async ({ server, engine }) => {
     const extra_headers = { 'x-a': '{{a}}' }
-    await engine.putProcess(processOf({ url: server.url, extra_headers }))
+    await engine.processes.put(processOf({ url: server.url, extra_headers }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 'x\r\nhost: y' } })
     const task = await ended(engine, obj_id)
     assert.equal(task.node_id, 'bad')
@@ -185,7 +185,7 @@ test('a definition may ask for more attempts, later each time and under one key'
     (_asked, _request, response) => response.writeHead(left-- > 0 ? 503 : 200).end('{"ok":true}'),
     async ({ bed: { clock }, server, engine }) => {
       const retry = { attempts_max: 4, backoff_ms: 500 }
-      await engine.putProcess(processOf({ url: server.url, retry }))
+      await engine.processes.put(processOf({ url: server.url, retry }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       for (const wait_ms of [500, 1_000, 2_000]) {
         const asked = server.asked.length + 1
@@ -212,7 +212,7 @@ test('a definition may ask for more attempts, later each time and under one key'
 
 test('the last attempt is final', () =>
   stage(answerJson('', 500), async ({ bed: { clock }, server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 3 } }))
+    await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 3 } }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     for (let tries = 1; tries < 3; tries++) {
       // While a call is under way the clock has its deadline, in 60 s.
@@ -228,7 +228,7 @@ test('the last attempt is final', () =>
 
 test('a failure that will not pass is final at once', () =>
   stage(answerJson('', 404), async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 3 } }))
+    await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 3 } }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     assert.equal((await ended(engine, obj_id)).node_id, 'bad')
     assert.equal(server.asked.length, 1)
@@ -238,7 +238,7 @@ test('a job survives reopening, under its key', async () => {
   const first = await callServer(answerJson('', 500))
   const bed = memoryBed({ allow_hosts: [first.host] })
   const engine = await bed.open()
-  await engine.putProcess(processOf({ url: first.url, retry: { attempts_max: 2 } }))
+  await engine.processes.put(processOf({ url: first.url, retry: { attempts_max: 2 } }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await until(() => first.asked.length === 1)
   await first.close()
@@ -263,7 +263,7 @@ test('a call aborted by closing is made again after the next opening', async () 
   const server = await callServer(hanging.answer)
   const bed = memoryBed({ allow_hosts: [server.host] })
   const engine = await bed.open()
-  await engine.putProcess(processOf({ url: server.url }))
+  await engine.processes.put(processOf({ url: server.url }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await until(() => server.asked.length === 1)
   await engine.close()
@@ -284,9 +284,11 @@ test('a process reaches a callback address of its own server, and nothing else t
   const bed = memoryBed({})
   const engine = await bed.open()
   const server = await serveHttp(engine, { port: 0 })
-  await engine.putProcess(processOf({ type: 'api_callback' }, { obj_id: 'waits' }))
-  await engine.putProcess(processOf({ url: '{{url}}', extra: { obj_id: '{{id}}', paid: 'yes' } }))
-  await engine.putProcess(
+  await engine.processes.put(processOf({ type: 'api_callback' }, { obj_id: 'waits' }))
+  await engine.processes.put(
+    processOf({ url: '{{url}}', extra: { obj_id: '{{id}}', paid: 'yes' } }),
+  )
+  await engine.processes.put(
     processOf(
       {
         ...{
@@ -315,7 +317,7 @@ test('format corezoid: the task goes out signed, res_data comes in', () =>
   stage(
     answerJson('{"request_proc":"ok","ops":[{"proc":"ok","res_data":{"paid":true}}]}'),
     async ({ server, engine }) => {
-      await engine.putProcess(
+      await engine.processes.put(
         processOf({ url: server.url, format: 'corezoid', api_secret_outer: 's' }),
       )
       const { obj_id } = await engine.create({ conv_id, ref: 'r-1', data: { a: 1.5 } })

@@ -42,8 +42,8 @@ const empty = Buffer.alloc(0)
 async function soundFile() {
   const tree = memoryTree()
   const clock = fakeClock()
-  const engine = await engineOn(tree, { clock, timers: false })
-  await engine.putProcess(shop)
+  const engine = await engineOn(tree, { clock, background: false })
+  await engine.processes.put(shop)
   const create = (ref: string, amount: string) =>
     engine.create({ conv_id: 1, ref, data: { amount } })
   const send = (ref: string) => engine.modify({ conv_id: 1, ref, data: {} })

@@ -18,9 +18,9 @@ interface Bed {
 }
 
 async function filled(path: string, count: number, options = {}): Promise<Engine> {
-  const engine = await openEngine(path, { timers: false, ...options })
-  await engine.putProcess(sortingProcess('a'))
-  await engine.putProcess(callback_process)
+  const engine = await openEngine(path, { background: false, ...options })
+  await engine.processes.put(sortingProcess('a'))
+  await engine.processes.put(callback_process)
   const kinds = ['wait', 'bank', 'fail', 'wait', 'done']
   for (let from = 0; from < count; from += 500) {
     const ops = Array.from({ length: Math.min(500, count) }, (_, at) => ({

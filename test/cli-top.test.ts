@@ -19,8 +19,8 @@ let engine: Engine
 
 before(async () => {
   engine = await openEngine(db, { admin: true })
-  for (const id of ['a', 'b']) await engine.putProcess(sortingProcess(id))
-  await engine.putProcess({ ...sortingProcess('c'), title: evil })
+  for (const id of ['a', 'b']) await engine.processes.put(sortingProcess(id))
+  await engine.processes.put({ ...sortingProcess('c'), title: evil })
   for (const kind of ['wait', 'wait', 'fail', 'fail', 'done']) {
     await engine.create({ conv_id: 'a', data: { kind } })
   }

@@ -270,7 +270,7 @@ test('a refused process import prints its warnings too', async () => {
   assert.ok(warnings.some(({ text, conv_id }) => /nothing leads/.test(text) && conv_id === '1234'))
   const engine = await openEngine(':memory:')
   const texts = warnings.map(({ text, ...of }) => ({ ...of, text: text.split('input: ')[1] }))
-  await assert.rejects(engine.putProcess(refused), { code: 'bad_definition', warnings: texts })
+  await assert.rejects(engine.processes.put(refused), { code: 'bad_definition', warnings: texts })
   await engine.close()
 })
 
@@ -408,7 +408,7 @@ test('a task from create to its end, numbers and masks kept', async () => {
 
   await openEngine(db).then((engine) =>
     engine.task({ conv_id: 1234, obj_id }).then((task) => {
-      assert.equal(task?.dataText, '{"card":"4111","n":1.10,"paid":true}')
+      assert.equal(task?.data_text, '{"card":"4111","n":1.10,"paid":true}')
       return engine.close()
     }),
   )
@@ -492,7 +492,7 @@ test('backup writes a file that opens; check is silent where all is well', async
 })
 
 test('a file held by a process without a socket exits 3 and names it', async () => {
-  const engine = await openEngine(db, { timers: false })
+  const engine = await openEngine(db, { background: false })
   const { exit, err } = await on('check')
   assert.equal(exit, 3)
   assert.match(err, new RegExp(`held by process ${process.pid}`))

@@ -33,7 +33,7 @@ function seen({ obj_id, task, ...result }: ClientResult): object {
   return {
     ...result,
     has_obj_id: obj_id !== undefined,
-    ...(task === undefined ? {} : { data: task.dataText, status: task.status }),
+    ...(task === undefined ? {} : { data: task.data_text, status: task.status }),
   }
 }
 
@@ -188,7 +188,7 @@ for (const transport of transports) {
       const ended = await client.task({ conv_id, obj_id })
       assert.deepEqual(await client.task({ conv_id, ref: `${transport}-one` }), ended)
       assert.deepEqual(
-        [ended?.status, ended?.dataText],
+        [ended?.status, ended?.data_text],
         ['processed', '{"amount":120,"paid":true}'],
       )
     })

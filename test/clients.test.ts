@@ -42,7 +42,7 @@ describe('clients', () => {
       assert.equal(modified, `{"request_proc":"ok","ops":[{"ref":"${ref}","proc":"ok"}]}`)
       const task = await server.engine.task({ conv_id: 1234, obj_id })
       assert.equal(task?.status, 'processed')
-      assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
+      assert.match(task?.data_text ?? '', /"amount":10\.0\b/)
       assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })
     })
   }

@@ -31,7 +31,7 @@ const definition = JSON.parse(readFileSync(example, 'utf8'))
 async function makeFile(): Promise<string> {
   const path = newPath()
   const engine = await openEngine(path)
-  await engine.putProcess(definition, { conv_id })
+  await engine.processes.put(definition, { conv_id })
   await engine.users.add({ id: '7', name: 'sender' })
   for (let n = 0; n < 50; n++) await engine.create({ conv_id, ref: `r${n}`, data: { n } })
   await engine.close()
@@ -62,7 +62,7 @@ async function newPartition(): Promise<number> {
 function join(log: PostgresLog, key_path: string) {
   const path = newPath()
   copyFileSync(key_path, `${path}.key`)
-  return openEngine(path, { commitLog: log })
+  return openEngine(path, { commit_log: log })
 }
 
 test('a file goes into a cluster and comes back the same', { skip }, async () => {
@@ -123,7 +123,7 @@ test('a file goes into a cluster and comes back the same', { skip }, async () =>
 test('the file of a node is refused alone, and the doctor compares its key', { skip }, async () => {
   const path = newPath()
   const log = postgresLog({ url, node: 'k', partition: await newPartition() })
-  const owner = await openEngine(path, { commitLog: log })
+  const owner = await openEngine(path, { commit_log: log })
   await owner.users.add()
   const { for_all_nodes } = await owner.users.rekey()
   assert.equal(for_all_nodes, true)
@@ -165,7 +165,7 @@ test('what cannot be imported is refused by the verb', { skip }, async () => {
   const good = await makeFile()
   const node_file = newPath()
   const log = postgresLog({ url, node: 'a', partition: await newPartition() })
-  const node = await openEngine(node_file, { commitLog: log })
+  const node = await openEngine(node_file, { commit_log: log })
   await node.close()
   const held = newPath()
   const holder = await openEngine(held)

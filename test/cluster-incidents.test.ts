@@ -48,7 +48,7 @@ async function until(isSo: () => boolean): Promise<void> {
 async function ownerOf({ node }: Played): Promise<readonly [TestNode, Engine]> {
   const one = node('a')
   const owner = await one.opened
-  await owner.putProcess(waiting, { conv_id })
+  await owner.processes.put(waiting, { conv_id })
   return [one, owner]
 }
 
@@ -105,7 +105,7 @@ const incidents: readonly Incident[] = [
       const relay = await relayed(0)
       const { opened, path } = node('a', { url: relay.url, lease_ms: 1_000 })
       const owner = await opened
-      await owner.putProcess(waiting, { conv_id })
+      await owner.processes.put(waiting, { conv_id })
       await owner.create({ conv_id, data: {} })
       relay.close()
       await owner.close()

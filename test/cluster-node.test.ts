@@ -50,7 +50,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const names = ['a', 'b'] as const
     let node = openNode(place, { url, node: 'a' })
     let owner = await node.opened
-    await owner.putProcess(waiting, { conv_id })
+    await owner.processes.put(waiting, { conv_id })
     await owner.users.add({ id: '1', name: 'u' })
     await copyFile(`${place}/a.lmdb.key`, `${place}/b.lmdb.key`)
     const positions = async (): Promise<string[]> => {
@@ -111,7 +111,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const logger = { debug: keep, info: keep, warn: keep, error: keep }
     const { log, opened } = openNode(place, { url, node: 'a', lease_ms: 1_000 }, { logger })
     const owner = await opened
-    await owner.putProcess(waiting, { conv_id })
+    await owner.processes.put(waiting, { conv_id })
     const asked = new Promise<void>((resolve) => void log.onHandOver(resolve))
     assert.equal(told.includes('checkpoint'), false)
     const database = new URL(url).pathname.slice(1)
@@ -137,7 +137,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const owner = await standby.opened
     const took_ms = performance.now() - stopped_ms
     assert.ok(took_ms < long_lease_ms, `it waits for the lease of the owner alone: ${took_ms} ms`)
-    await owner.putProcess(waiting, { conv_id })
+    await owner.processes.put(waiting, { conv_id })
     assert.equal((await create(owner, 'x1')).proc, 'ok')
     first.child.kill('SIGCONT')
     for (let n = 0; n < 4; n++) {
@@ -168,7 +168,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const { url, place } = await newCluster()
     const nodes = ['a', 'b'].map((node) => openNode(place, { url, node }))
     const first = await Promise.race(nodes.map(({ opened }) => opened))
-    await first.putProcess(waiting, { conv_id })
+    await first.processes.put(waiting, { conv_id })
     const standby = nodes.find(({ log }) => log.status().role !== 'owner')
     await standby?.role('standby')
     assert.equal(nodes.filter(({ log }) => log.status().role === 'owner').length, 1)
@@ -185,7 +185,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
       const node = openNode(place, { url, node: 'a' })
       const owner = await node.opened
       const standby = openNode(place, { url, node: 'b' })
-      await owner.putProcess(waiting, { conv_id })
+      await owner.processes.put(waiting, { conv_id })
       for (const ref of ['x', 'y']) await create(owner, ref)
       const { seq } = node.log.status()
       while (standby.log.status().seq < seq) await sleep(20)
@@ -263,7 +263,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
     const options = { url, node: 'a', lease_ms: 2_000 }
     const node = openNode(place, options, { limits: { drain_ms_max: 500 } })
     const owner = await node.opened
-    await owner.putProcess(waiting, { conv_id })
+    await owner.processes.put(waiting, { conv_id })
     assert.equal((await create(owner, 'x')).proc, 'ok')
     const { secret } = await owner.users.add({ id: user })
     await owner.processes.share(conv_id, user)

@@ -71,7 +71,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
       },
     }
     const path = join(folder.path, `${name}.lmdb`)
-    const engine = openEngine(path, { ...options, commitLog: log, stale_reads })
+    const engine = openEngine(path, { ...options, commit_log: log, stale_reads })
     return {
       ...{ log, engine },
       async reader() {
@@ -88,7 +88,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     await cluster.sql("UPDATE conveyor.owner SET node = '', released = true")
     a = openNode('a')
     owner = await a.engine
-    await owner.putProcess(process_definition)
+    await owner.processes.put(process_definition)
     secret = (await owner.users.add({ id: user })).secret
     await owner.processes.share(conv_id, user)
     http_port = await freePort()
@@ -216,7 +216,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
       ],
       [
         'a new version of a process',
-        () => owner.putProcess({ ...process_definition, title: 'renamed' }),
+        () => owner.processes.put({ ...process_definition, title: 'renamed' }),
         async () => (await reader.processes.list()).map(({ title, version }) => [title, version]),
         [['renamed', 2]],
       ],
@@ -307,7 +307,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
       () => reader.users.rotate(user),
       () => reader.users.rekey(),
       () => reader.processes.pause(conv_id),
-      () => reader.putProcess(process_definition),
+      () => reader.processes.put(process_definition),
       () => reader.result({ conv_id, ref: 'one' }),
       () => reader.changes(),
       () => reader.backup(join(folder.path, 'copy')),

@@ -40,7 +40,7 @@ async function newCluster() {
     openNode(place, { url: through.href, node: name, lease_ms: 1_000 }, more)
   const a = node('a')
   const owner = await a.opened
-  await owner.putProcess(waiting, { conv_id })
+  await owner.processes.put(waiting, { conv_id })
   await owner.users.add({ id: '7' })
   copyFileSync(`${a.path}.key`, `${place}/b.lmdb.key`)
   const b = node('b')

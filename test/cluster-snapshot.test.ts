@@ -39,7 +39,7 @@ function newNode(node: string, partition = 0, onTold = (_event: string): void =>
     onTold(event)
   }
   const logger = { debug() {}, info: note, warn: note, error: note }
-  return { log, path, seen, open: () => openEngine(path, { commitLog: log, logger }) }
+  return { log, path, seen, open: () => openEngine(path, { commit_log: log, logger }) }
 }
 
 test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
@@ -48,7 +48,7 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
   await initPartition(postgres.url(), 0)
   const [one, other] = [newNode('a'), newNode('b')]
   const owner = await one.open()
-  await owner.putProcess(list_process)
+  await owner.processes.put(list_process)
   const filler = 'f'.repeat(2_000)
   for (let n = 0; n < 30; n++) await owner.create({ conv_id, ref: `r${n}`, data: { filler } })
 

@@ -183,7 +183,7 @@ test('a standby that could not read what a newer owner has made of the data is r
   const node = await newNode({})
   const tree = await node.owned
   const log = postgresLog({ url: postgres?.url() ?? '', node: 'b', partition })
-  const opened = openEngine(newPath(), { commitLog: log })
+  const opened = openEngine(newPath(), { commit_log: log })
   const refused = assert.rejects(opened, {
     ...{ code: 'newer_format', message: /was written by a newer conveyor; use that one$/ },
   })
@@ -210,7 +210,7 @@ test('a standby reads what an owner of the format before has', {
   let opened: Promise<unknown> = Promise.resolve()
   const read = new Promise<ServedEngine>((resolve) => {
     const use = (engine?: Engine) => engine && resolve(servedEngine(engine))
-    opened = openEngine(newPath(), { commitLog: log, stale_reads: { use } })
+    opened = openEngine(newPath(), { commit_log: log, stale_reads: { use } })
   })
   assert.ok((await read).standing)
   log.leave()

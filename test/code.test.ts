@@ -193,7 +193,7 @@ describe('in the engine', () => {
     const bed = await codeBed({}, bugs, shared)
     const engine = await bed.open()
     opened.push(engine)
-    await engine.putProcess(codeProcess(src, more))
+    await engine.processes.put(codeProcess(src, more))
     const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: more.data ?? { a: 1 } })
     return { bed, engine, obj_id: obj_id as string }
   }
@@ -207,7 +207,7 @@ describe('in the engine', () => {
     await engine.modify({ conv_id: 1, ref: 'r', data: { a: 9, c: 9, e: 9 } })
     order.go()
     const task = await inNode(engine, obj_id, 'done')
-    assert.deepEqual(JSON.parse(task.dataText), { a: 9, d: 1, e: 9, b: 2 })
+    assert.deepEqual(JSON.parse(task.data_text), { a: 9, d: 1, e: 9, b: 2 })
   })
 
   test('the member __root has the fields of the task and is no part of the data', async () => {
@@ -216,7 +216,7 @@ describe('in the engine', () => {
       const { bed, engine, obj_id } = await start(src + more, { data: { a: 1 } })
       const order = await bed.order()
       order.go()
-      assert.equal((await inNode(engine, obj_id, 'done')).dataText, '{"a":1,"r":["r",1,"code"]}')
+      assert.equal((await inNode(engine, obj_id, 'done')).data_text, '{"a":1,"r":["r",1,"code"]}')
     }
   })
 
@@ -224,11 +224,11 @@ describe('in the engine', () => {
     const { bed, engine, obj_id } = await start('data.b = 2', { late: 'late' })
     const order = await bed.order()
     bed.clock.advance(1_000)
-    assert.equal((await inNode(engine, obj_id, 'late')).dataText, '{"a":1}')
+    assert.equal((await inNode(engine, obj_id, 'late')).data_text, '{"a":1}')
     order.go()
     await settled(bed, engine)
     const task = await inNode(engine, obj_id, 'late')
-    assert.deepEqual([task.status, task.dataText], ['processed', '{"a":1}'])
+    assert.deepEqual([task.status, task.data_text], ['processed', '{"a":1}'])
   })
 
   test('the result of an earlier visit is dropped, that of the present visit is applied', async () => {
@@ -242,7 +242,7 @@ describe('in the engine', () => {
     const second = await bed.order()
     second.go()
     const task = await inNode(engine, obj_id, 'done')
-    assert.deepEqual(JSON.parse(task.dataText), { a: 2, n: 1, seen: 2 })
+    assert.deepEqual(JSON.parse(task.data_text), { a: 2, n: 1, seen: 2 })
   })
 
   test('code running at a close runs again after the next open', async () => {
@@ -253,7 +253,7 @@ describe('in the engine', () => {
     opened.push(again)
     const order = await bed.order()
     order.go()
-    assert.equal((await inNode(again, obj_id, 'done')).dataText, '{"a":1,"b":2}')
+    assert.equal((await inNode(again, obj_id, 'done')).data_text, '{"a":1,"b":2}')
   })
 
   test('the result for a paused process waits until it is resumed', async () => {
@@ -263,9 +263,9 @@ describe('in the engine', () => {
     order.go()
     await settled(bed, engine)
     const resting = await engine.task({ conv_id: 1, obj_id })
-    assert.deepEqual([resting?.node_id, resting?.dataText], ['code', '{"a":1}'])
+    assert.deepEqual([resting?.node_id, resting?.data_text], ['code', '{"a":1}'])
     await engine.processes.resume(1)
-    assert.equal((await inNode(engine, obj_id, 'done')).dataText, '{"a":1,"b":2}')
+    assert.equal((await inNode(engine, obj_id, 'done')).data_text, '{"a":1,"b":2}')
   })
 
   test('the result for a canceled task is dropped', async () => {
@@ -275,7 +275,7 @@ describe('in the engine', () => {
     order.go()
     await settled(bed, engine)
     const task = await engine.task({ conv_id: 1, obj_id })
-    assert.deepEqual([task?.status, task?.dataText], ['canceled', '{"a":1}'])
+    assert.deepEqual([task?.status, task?.data_text], ['canceled', '{"a":1}'])
   })
 
   test('a failure sets the error fields at its error node', async () => {
@@ -283,7 +283,7 @@ describe('in the engine', () => {
     const order = await bed.order()
     order.go()
     const task = await inNode(engine, obj_id, 'broken')
-    assert.deepEqual(JSON.parse(task.dataText), {
+    assert.deepEqual(JSON.parse(task.data_text), {
       a: 1,
       __conveyor_code_return_type_error__: 'software',
       __conveyor_code_return_type_tag__: 'code_executing_error',
@@ -302,14 +302,14 @@ describe('in the engine', () => {
     await engine.tasks.retry({ conv_id: 1, obj_id })
     const again = await bed.order()
     again.go()
-    const data = JSON.parse((await inNode(engine, obj_id, 'done')).dataText) as JsonObject
+    const data = JSON.parse((await inNode(engine, obj_id, 'done')).data_text) as JsonObject
     assert.equal(data.b, 5)
   })
 
   test('ops are answered while code loops', async () => {
     const bed = await codeBed({ code_ms_max: 3_600_000 }, bugs)
     const engine = await bed.open()
-    await engine.putProcess(codeProcess('for (;;);'))
+    await engine.processes.put(codeProcess('for (;;);'))
     const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
     const order = await bed.order()
     order.go()

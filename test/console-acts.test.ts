@@ -20,7 +20,7 @@ import { fill } from './support/search-setup.ts'
 import { zipOf } from './support/zip-file.ts'
 
 const clock = fakeClock(1_700_000_000_000)
-const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
+const engine = servedEngine(await openEngine(':memory:', { clock, background: false }))
 const drawings = newDrawings()
 const context: CallContext = { engine, overviews: newOverviews(engine), drawings }
 await fill(engine, clock, 120)
@@ -107,8 +107,8 @@ test('an act on one task says what it was and is, and its refusal is an outcome'
       ...{ code: outcome.proc, tasks: outcome.proc === 'ok' ? 1 : 0 },
     })
   }
-  const { dataText, status, history = [] } = await call('task', { obj_id: waiting?.obj_id ?? '' })
-  assert.match(dataText, /"n":1\.10[,}]/)
+  const { data_text, status, history = [] } = await call('task', { obj_id: waiting?.obj_id ?? '' })
+  assert.match(data_text, /"n":1\.10[,}]/)
   assert.equal(status, 'processed')
   assert.deepEqual(
     history.map(({ why, node_title }) => [why, node_title]),
@@ -144,11 +144,11 @@ const masking = {
 }
 
 test('a hidden value is not shown, and its mask is not written back', async () => {
-  await engine.putProcess(masking)
+  await engine.processes.put(masking)
   const data = { card: { number: '4111', name: 'A' }, pins: ['1234', '5678'], n: 1 }
   const { obj_id = '' } = await engine.create({ conv_id: 'masked', ref: 'm', data })
-  const { dataText } = await call('task', { obj_id })
-  assert.equal(dataText, '{"card":{"number":"***","name":"A"},"pins":["***","***"],"n":1}')
+  const { data_text } = await call('task', { obj_id })
+  assert.equal(data_text, '{"card":{"number":"***","name":"A"},"pins":["***","***"],"n":1}')
   const rows = [
     ['{"card":{"number":"***"}}', '"card.number" is hidden'],
     ['{"card":{"number":"\\u002a**"}}', '"card.number" is hidden'],
@@ -215,7 +215,7 @@ test('all that a filter finds is counted page by page, and changed step by step'
 
 test('whole nodes and processes are counted without a look at each task', async () => {
   const limits = { search_tasks_max: 5 }
-  const small = servedEngine(await openEngine(':memory:', { clock, timers: false, limits }))
+  const small = servedEngine(await openEngine(':memory:', { clock, background: false, limits }))
   await fill(small, clock, 120)
   const rows = [
     ['cancel', { conv_id: 'a' }, 5],
@@ -396,7 +396,7 @@ test('a task tells the task that it has called, and that one its caller', async 
   const logics = [
     { type: 'api_rpc', conv_id: 'order', extra: {}, extra_type: {}, err_node_id: 'e' },
   ]
-  await engine.putProcess({
+  await engine.processes.put({
     ...{ obj_id: 'called', title: 'Called' },
     scheme: {
       nodes: [
@@ -405,7 +405,7 @@ test('a task tells the task that it has called, and that one its caller', async 
       ],
     },
   })
-  await engine.putProcess({
+  await engine.processes.put({
     ...{ obj_id: 'caller', title: 'Caller' },
     scheme: {
       nodes: [
@@ -432,7 +432,7 @@ test('a task tells the task that it has called, and that one its caller', async 
 })
 
 test('a process that was removed is shown no more, nor are its ended tasks', async () => {
-  await engine.putProcess({ ...masking, obj_id: 'gone' })
+  await engine.processes.put({ ...masking, obj_id: 'gone' })
   const { obj_id = '' } = await engine.create({ conv_id: 'gone', ref: 'last', data: {} })
   await engine.tasks.cancel({ conv_id: 'gone', obj_id })
   assert.equal((await call('find', { text: obj_id })).rows.length, 1)

@@ -21,7 +21,7 @@ describe('the page goes on', { skip: no_browser ?? false }, () => {
   before(async () => {
     console = await openConsole()
     const { engine } = console
-    await engine.putProcess(callback_process)
+    await engine.processes.put(callback_process)
     ;({ secret } = await engine.users.add({ id: 7 }))
     await engine.users.console(7, 'operate')
   })

@@ -58,8 +58,8 @@ describe('the page', { skip: no_browser ?? false }, () => {
   before(async () => {
     console = await openConsole()
     ;({ engine } = console)
-    await engine.putProcess(callback_process)
-    await engine.putProcess(failing_process)
+    await engine.processes.put(callback_process)
+    await engine.processes.put(failing_process)
   })
   after(() => console?.close())
 

@@ -19,7 +19,7 @@ import { top } from './support/package-folder.ts'
 import { fill } from './support/search-setup.ts'
 
 const clock = fakeClock(1_700_000_000_000)
-const engine = servedEngine(await openEngine(':memory:', { clock, timers: false }))
+const engine = servedEngine(await openEngine(':memory:', { clock, background: false }))
 const drawings = newDrawings()
 const context: CallContext = { engine, overviews: newOverviews(engine), drawings }
 const ids = await fill(engine, clock, 120)
@@ -188,7 +188,7 @@ test('pages of tasks follow each other, newest first, without data', async () =>
   )
   assert.deepEqual(whole.rows[0]?.wait, { for: 'callback' })
   assert.equal(whole.rows[0]?.node_title, 'Wait')
-  assert.ok(whole.rows.every((row) => !('dataText' in row) && !('data' in row)))
+  assert.ok(whole.rows.every((row) => !('data_text' in row) && !('data' in row)))
 })
 
 const found: [text: string, conv_id: string | undefined, refs: (string | null)[]][] = [

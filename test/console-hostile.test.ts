@@ -78,7 +78,7 @@ describe('hostile content', { skip: no_browser ?? false }, () => {
   before(async () => {
     console = await openConsole({ limits: { nesting_max: 1_000, task_bytes_max: 200_000 } })
     ;({ engine } = console)
-    await engine.putProcess(definition)
+    await engine.processes.put(definition)
     const data = Object.fromEntries(hostile.map((text) => [text, text]))
     for (const at of hostile) {
       const { obj_id = '' } = await engine.create({ conv_id, ref: at, data: { ...data, at } })

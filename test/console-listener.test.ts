@@ -23,7 +23,7 @@ let ca: TestCertificate
 let folder: string
 before(async () => {
   engine = servedEngine(await openEngine(':memory:'))
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   ca = await makeCa()
   folder = writeFolder(ca, await makeServer(ca))
 })

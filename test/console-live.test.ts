@@ -103,7 +103,7 @@ describe('a view', () => {
   }
 
   test('of a process that is removed ends, and is refused then', async () => {
-    await bed.engine.putProcess({ obj_type: 1, scheme: { nodes: [] } }, { conv_id: '88' })
+    await bed.engine.processes.put({ obj_type: 1, scheme: { nodes: [] } }, { conv_id: '88' })
     const view = await bed.live('view=process&conv_id=88', me)
     await view.next()
     await bed.engine.processes.remove('88')

@@ -27,7 +27,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     ;({ engine } = console)
     http = await serveHttp(engine, { port: 0 })
     servers.http = http.url
-    await engine.putProcess(invoice)
+    await engine.processes.put(invoice)
   })
   after(async () => {
     await http?.drain()
@@ -35,7 +35,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
   })
 
   async function textOf(ref: string): Promise<string | undefined> {
-    return (await engine.task({ conv_id, ref }))?.dataText
+    return (await engine.task({ conv_id, ref }))?.data_text
   }
 
   test('finds a failed task, mends its data, retries it and sees it end', async (t) => {

@@ -121,8 +121,8 @@ describe('a process on the page', { skip: no_browser ?? false }, () => {
   before(async () => {
     console = await openConsole()
     ;({ engine } = console)
-    await engine.putProcess(callback_process)
-    await engine.putProcess(big_process)
+    await engine.processes.put(callback_process)
+    await engine.processes.put(big_process)
   })
   after(() => console?.close())
 

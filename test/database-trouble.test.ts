@@ -322,13 +322,13 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
       await run('UPDATE conveyor.owner SET released = true')
       env.PGPASSWORD = secret
       const node_url = url.replace('postgres@', 'node@')
-      const commitLog = postgresLog({ url: `${node_url}?${tls}`, node: 'a', lease_ms: 2_000 })
+      const commit_log = postgresLog({ url: `${node_url}?${tls}`, node: 'a', lease_ms: 2_000 })
       const [, events] = await withEvents(async () => {
-        const engine = await openEngine(join(folder.path, 'a.lmdb'), { commitLog })
+        const engine = await openEngine(join(folder.path, 'a.lmdb'), { commit_log })
         await engine.users.add({ id: '1', name: 'one' })
         await run('REVOKE INSERT ON conveyor.log FROM node')
         const adding = engine.users.add({ id: '2', name: 'two' })
-        const reason = (): string => commitLog.status().away_reason ?? ''
+        const reason = (): string => commit_log.status().away_reason ?? ''
         while (reason() === '') await new Promise((done) => setImmediate(done))
         assert.match(
           reason(),
@@ -342,7 +342,7 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
       for (const event of events) assert.ok(!JSON.stringify(event).includes(secret))
       await run('REVOKE DELETE ON conveyor.log FROM node')
       await assert.rejects(
-        openEngine(join(folder.path, 'a.lmdb'), { commitLog }),
+        openEngine(join(folder.path, 'a.lmdb'), { commit_log }),
         /the role of the commit log lacks rights on the schema conveyor: run/,
       )
     },

@@ -258,7 +258,7 @@ test('node names are ids and titles, and a definition has every member of the fo
 
 test('a process in TypeScript runs without a warning', async () => {
   const engine = await openEngine(':memory:')
-  assert.deepEqual((await engine.putProcess(order)).warnings, [])
+  assert.deepEqual((await engine.processes.put(order)).warnings, [])
   const bad = await engine.create({ conv_id: 1234, data: {} })
   assert.equal(bad.proc, 'wrong_validate_params')
   const data = { amount: 1, card: 'x', currency: 'EUR' }

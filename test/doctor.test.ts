@@ -59,8 +59,8 @@ test('a served file: failed tasks, a handler that nobody has, a lost key, and no
   const engine = await openEngine(db, {
     ...{ admin: true, runtime_dir: join(folder.path, 'run'), limits: { drain_ms_max: 0 } },
   })
-  await engine.putProcess(failing_process)
-  await engine.putProcess(callback_process)
+  await engine.processes.put(failing_process)
+  await engine.processes.put(callback_process)
   const { secret } = await engine.users.add()
   const remove = engine.handle('Wait "bank"', () => new Promise(() => {}))
   await engine.create({ conv_id: 77, ref: 'f', data: { text: 's3cret' } })
@@ -100,7 +100,7 @@ test('a served file: failed tasks, a handler that nobody has, a lost key, and no
 test('a file that a kill left is read with its commit log and stays as it is', async () => {
   const db = join(folder.path, 'killed.lmdb')
   const running = await openEngine(join(folder.path, 'running.lmdb'))
-  await running.putProcess(failing_process)
+  await running.processes.put(failing_process)
   await running.create({ conv_id: 77, ref: 'f', data: { text: 'x' } })
   for (const end of ['', '-log-0', '-log-1']) copyFileSync(running.path + end, db + end)
   await running.close()

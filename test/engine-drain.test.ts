@@ -22,6 +22,7 @@ import {
   until,
   waiting,
 } from './support/handler-bed.ts'
+import { healthOf } from './support/health.ts'
 
 const drain_ms_max = 20_000
 const limits = { drain_ms_max }
@@ -45,7 +46,7 @@ async function inClose(more: Parameters<typeof opened>[0] = {}) {
   const { engine } = bed
   const { calls, handler } = patient()
   engine.handle('db_call', handler)
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine, { a: 1 }, 'r')
   await until(() => calls.length === 1)
   let is_closed = false
@@ -84,7 +85,7 @@ test('a handler that returns before the drain is over is never called again', as
   const all = await inClose()
   const { engine, call, closed, clock, obj_id } = all
   assert.equal(engine.close(), engine.close())
-  assert.equal(engine.health(), 'shutting_down')
+  assert.equal(healthOf(engine), 'shutting_down')
   const served = servedEngine(engine).submit([], {})
   await assert.rejects(served, { code: 'format_error' })
   const op = { type: 'show', conv_id: '1', ref: { text: 'r', is_number: false } } as const
@@ -169,7 +170,7 @@ test('what a handler did for a paused process is told at the close, and done aga
   const { bed, engine } = await opened({ limits, logger })
   const { calls, handler } = patient()
   engine.handle('db_call', handler)
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await until(() => calls.length === 1)
   await engine.processes.pause(1)
@@ -192,9 +193,9 @@ test('what a handler did for a paused process is told at the close, and done aga
 test('a drain starts no job, no timer and no hand-over', async () => {
   const { engine, call, clock, closed, bed } = await inClose()
   const semaphors = [{ type: 'time', value: 5, to_node_id: 'failed' }]
-  await engine.putProcess(processWith(waiting, {}, { obj_id: 2, title: 'Late' }))
-  await engine.putProcess(processWith([], { semaphors }, { obj_id: 3 }))
-  await engine.putProcess({ ...by_kind, obj_id: 4 })
+  await engine.processes.put(processWith(waiting, {}, { obj_id: 2, title: 'Late' }))
+  await engine.processes.put(processWith([], { semaphors }, { obj_id: 3 }))
+  await engine.processes.put({ ...by_kind, obj_id: 4 })
   const made: [string, number][] = []
   for (const conv_id of [2, 3, 4])
     made.push([await created(engine, {}, undefined, conv_id), conv_id])
@@ -216,8 +217,8 @@ test('a drain starts no job, no timer and no hand-over', async () => {
 test('a close without work under way asks no clock', async () => {
   const { engine } = await opened({ limits })
   engine.handle('Charge', () => ({}))
-  await engine.putProcess(by_title)
-  await engine.putProcess({ ...processWith([{ type: 'api_callback' }, go('done')]), obj_id: 2 })
+  await engine.processes.put(by_title)
+  await engine.processes.put({ ...processWith([{ type: 'api_callback' }, go('done')]), obj_id: 2 })
   await atNode(engine, await created(engine), 'done')
   await turns(20)
   await engine.close()

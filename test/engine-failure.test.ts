@@ -15,6 +15,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { openWithCommitLog } from './support/commit-log-setup.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { healthOf } from './support/health.ts'
 import { engineOn } from './support/model-setup.ts'
 import { turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -75,7 +76,7 @@ for (const { on, make } of trees) {
 async function failAt(openTree: () => Promise<Tree>, n: number, writes_all: boolean) {
   const clock = fakeClock()
   const first = await engineOn(await openTree(), { clock })
-  await first.putProcess(waiting)
+  await first.processes.put(waiting)
   await first.close()
 
   const failures: string[] = []
@@ -98,8 +99,8 @@ async function failAt(openTree: () => Promise<Tree>, n: number, writes_all: bool
     else if (list === n - 1) caught.push(...refs)
   }
   assert.equal(tree.asked(), n, 'nothing is written after the failure')
-  assert.deepEqual([failures, bugs, engine.health()], [['store_failed'], [], 'store_failed'])
-  await assert.rejects(engine.putProcess({ ...waiting, obj_id: 'q' }), { code: 'store_failed' })
+  assert.deepEqual([failures, bugs, healthOf(engine)], [['store_failed'], [], 'store_failed'])
+  await assert.rejects(engine.processes.put({ ...waiting, obj_id: 'q' }), { code: 'store_failed' })
   await assert.rejects(engine.users.add(), { code: 'store_failed' })
   const wanted = writes_all ? [...acked, ...caught] : acked
   assert.deepEqual(await refsIn(engine), both(wanted))
@@ -110,7 +111,7 @@ async function failAt(openTree: () => Promise<Tree>, n: number, writes_all: bool
   await engine.close()
   await turns()
 
-  const again = await engineOn(await openTree(), { clock, timers: false })
+  const again = await engineOn(await openTree(), { clock, background: false })
   assert.deepEqual(await refsIn(again), both(wanted))
   assert.deepEqual((await again.check()).breaches, [])
   const [result] = await createTwo(again, 'later')
@@ -124,7 +125,7 @@ it('a timer whose commit fails reports the failure, and fires after reopening', 
   const failures: string[] = []
   const onFailure = ({ code }: { code: string }) => void failures.push(code)
   const first = await engineOn(below, { clock })
-  await first.putProcess(waiting)
+  await first.processes.put(waiting)
   await first.close()
   const engine = await engineOn(breakingTree(below, 2, false), { clock, onFailure })
   await createTwo(engine, 'r')

@@ -103,7 +103,7 @@ it('ids, tasks and processes survive reopening, and ids go on ascending', () =>
     for (let n = 0; n < 3; n++) {
       await using engine = await openEngine(path)
       const start = { id: 's', obj_type: 1, condition: { logics: [{ type: 'api_callback' }] } }
-      const { state } = await engine.putProcess({ obj_id: 1, scheme: { nodes: [start] } })
+      const { state } = await engine.processes.put({ obj_id: 1, scheme: { nodes: [start] } })
       assert.equal(state, n === 0 ? 'created' : 'unchanged')
       ids.push((await engine.create({ conv_id: 1, data: {} })).obj_id as string)
       assert.deepEqual(

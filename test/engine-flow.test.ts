@@ -13,6 +13,7 @@ import { openEngine, rawJson } from '../src/index.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { healthOf } from './support/health.ts'
 import { engineOn } from './support/model-setup.ts'
 import { failingTree, type HeldTree, heldTree, turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -36,7 +37,7 @@ async function heldEngine(
 ): Promise<HeldTree & { engine: Engine }> {
   const below = memoryTree()
   const first = await engineOn(below, options)
-  for (const conv_id of ['p', 'q']) await first.putProcess(waiting(conv_id))
+  for (const conv_id of ['p', 'q']) await first.processes.put(waiting(conv_id))
   await first.close()
   const held = heldTree(wrap(below))
   return { ...held, engine: await engineOn(held.tree, options) }
@@ -94,12 +95,12 @@ describe('the queue, for servers', () => {
   it('is what makes an engine not ready while not one more op may wait', async () => {
     const held = await heldEngine({ limits: { queue_ops_max: 2 } })
     const done = [serve(held.engine, opsOf(1))]
-    assert.equal(held.engine.health(), 'ok')
+    assert.equal(healthOf(held.engine), 'ok')
     done.push(serve(held.engine, opsOf(1)))
-    assert.equal(held.engine.health(), 'overloaded')
+    assert.equal(healthOf(held.engine), 'overloaded')
     await letAllThrough(held)
     await Promise.all(done)
-    assert.equal(held.engine.health(), 'ok')
+    assert.equal(healthOf(held.engine), 'ok')
     await held.engine.close()
   })
 
@@ -147,7 +148,7 @@ describe('the queue, for calls in the process', () => {
     )
     await turns(2)
     assert.equal(await codeOf(serve(held.engine, [op])), 'overloaded', 'one op would fit')
-    assert.equal(held.engine.health(), 'ok')
+    assert.equal(healthOf(held.engine), 'ok')
     const flushed = held.engine.flush().then(async () => {
       assert.equal((await held.engine.processes.show('p')).tasks, 9)
     })
@@ -190,7 +191,7 @@ describe('the queue, for calls in the process', () => {
 
   it('takes 20,000 creates at once', async () => {
     const engine = await openEngine(':memory:')
-    await engine.putProcess(waiting('p'))
+    await engine.processes.put(waiting('p'))
     const creates = Array.from({ length: 20_000 }, (_, n) =>
       engine.create({ conv_id: 'p', ref: n, data: { n } }),
     )
@@ -206,8 +207,8 @@ describe('a disk that is nearly full', () => {
     let room: number | undefined = 1_000
     const tree: Tree = { ...memoryTree(), freeBytes: () => room }
     const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 880 } })
-    await engine.putProcess(waiting('p'))
-    assert.equal(engine.health(), 'ok')
+    await engine.processes.put(waiting('p'))
+    assert.equal(healthOf(engine), 'ok')
     const [created] = await engine.apply([
       { ...op, ref: 'r' },
       { ...op, ref: 's' },
@@ -217,7 +218,7 @@ describe('a disk that is nearly full', () => {
       code: 'no_space',
     })
     room = 879
-    assert.equal(engine.health(), 'no_space')
+    assert.equal(healthOf(engine), 'no_space')
     await assert.rejects(engine.apply([op]), { code: 'no_space' })
     const show = { type: 'show', obj: 'task', conv_id: 'p', ref: 'r' } as const
     assert.equal((await engine.apply([show]))[0]?.proc, 'ok')
@@ -231,10 +232,10 @@ describe('a disk that is nearly full', () => {
     assert.equal((await engine.tasks.cancel({ conv_id: 'p', ref: 's' })).proc, 'ok')
     // Until a little more is free: else there would be room and none, by turns.
     room = 989
-    assert.equal(engine.health(), 'no_space')
+    assert.equal(healthOf(engine), 'no_space')
     await assert.rejects(engine.apply([op]), { code: 'no_space' })
     for (room of [990, 1_000, undefined]) {
-      assert.equal(engine.health(), 'ok')
+      assert.equal(healthOf(engine), 'ok')
       assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
     }
     await engine.close()
@@ -251,7 +252,7 @@ describe('a disk that is nearly full', () => {
       },
     }
     const engine = await engineOn(tree)
-    await engine.putProcess(waiting('p'))
+    await engine.processes.put(waiting('p'))
     await engine.apply([{ ...op, ref: 'r' }])
     refuses = true
     const show = { type: 'show', obj: 'task', conv_id: 'p', ref: 'r' } as const
@@ -283,7 +284,7 @@ describe('a disk that is nearly full', () => {
     const engine = await engineOn(tree, { clock, limits })
     const handled: string[] = []
     engine.handle('work', ({ ref }) => void handled.push(ref ?? ''))
-    await engine.putProcess(timed)
+    await engine.processes.put(timed)
     await engine.create({ conv_id: 'timed', ref: 'a', data: {} })
     await engine.create({ conv_id: 'timed', ref: 'b', data: {} })
     await engine.tasks.cancel({ conv_id: 'timed', ref: 'b' })
@@ -339,7 +340,7 @@ describe('closing', () => {
     under_way.push(engine.apply(opsOf(2)))
     const closed = engine.close()
     assert.equal(engine.close(), closed)
-    assert.equal(engine.health(), 'shutting_down')
+    assert.equal(healthOf(engine), 'shutting_down')
     await turns()
     assert.equal(await codeOf(engine.apply([op])), 'shutting_down', 'no handler is under way')
     let is_closed = false
@@ -358,7 +359,7 @@ describe('closing', () => {
     for (const late of [engine.task({ conv_id: 'p', ref: 'r' }), engine.check()]) {
       assert.equal(await codeOf(late), 'shutting_down')
     }
-    const again = await engineOn(held.tree, { timers: false })
+    const again = await engineOn(held.tree, { background: false })
     assert.equal((await tasksOf(again, 'p')).length, 6)
   })
 })
@@ -367,8 +368,8 @@ describe('a watcher', () => {
   it('gets changes in order, after their commit, and only of its process', async () => {
     const held = await heldEngine()
     const { engine } = held
-    const changes = engine.watch({ conv_id: 'p' })
-    const all = engine.watch()
+    const changes = engine.changes({ conv_id: 'p' })
+    const all = engine.changes()
     const heard: (string | null)[] = []
     void (async () => {
       for await (const { ref } of changes) heard.push(ref)
@@ -388,12 +389,12 @@ describe('a watcher', () => {
     assert.deepEqual(heard, ['a', 'a', 'b'])
     const told = [await all.next(), await all.next(), await all.next(), await all.next()]
     assert.deepEqual(
-      told.map(({ value }) => [value?.seq, value?.ref, value?.status, value?.node_id]),
+      told.map(({ value }) => [value?.ref, value?.status, value?.node_id]),
       [
-        [1, 'a', 'delayed', 'wait'],
-        [2, 'x', 'delayed', 'wait'],
-        [3, 'a', 'delayed', 'wait'],
-        [4, 'b', 'delayed', 'wait'],
+        ['a', 'delayed', 'wait'],
+        ['x', 'delayed', 'wait'],
+        ['a', 'delayed', 'wait'],
+        ['b', 'delayed', 'wait'],
       ],
     )
     await engine.close()
@@ -402,8 +403,8 @@ describe('a watcher', () => {
 
   it('gets nothing for refused ops', async () => {
     const engine = await engineOn(memoryTree())
-    await engine.putProcess(waiting('p'))
-    const changes = engine.watch()
+    await engine.processes.put(waiting('p'))
+    const changes = engine.changes()
     const refused = await engine.apply([
       { ...op, conv_id: 'none' },
       { type: 'modify', obj: 'task', conv_id: 'p', ref: 'r', data: {} },

@@ -174,7 +174,7 @@ for (const { when, store, file, next } of forgotten) {
     withFile(async ({ path, key_path, open }) => {
       const engine = await open()
       const { id } = await engine.users.add()
-      await engine.putProcess(order)
+      await engine.processes.put(order)
       await engine.processes.share('1', id)
       const { address } = await engine.processes.webhook('1', { address: 'new' })
       const forget = (which: Engine) => which.users.rekey({ forget_secrets: true })

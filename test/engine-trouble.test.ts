@@ -52,7 +52,7 @@ test('a task on which the engine throws is quarantined, and all other timers fir
   const clock = fakeClock()
   const bugs: unknown[] = []
   const engine = await engineOn(tree, { clock, onBug: (bug) => bugs.push(bug) })
-  for (const conv_id of [1, 2]) await engine.putProcess(waits(conv_id))
+  for (const conv_id of [1, 2]) await engine.processes.put(waits(conv_id))
   const ops = [1, 1, 2].map((conv_id, n) => ({
     type: 'create',
     obj: 'task',
@@ -89,7 +89,7 @@ test('an op that meets a bug is answered with internal_error', async () => {
   const tree = memoryTree()
   const bugs: unknown[] = []
   const engine = await engineOn(tree, { onBug: (bug) => bugs.push(bug) })
-  await engine.putProcess(waits(1))
+  await engine.processes.put(waits(1))
   const created = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
   const draft = loadTask(await viewOf(tree), created.obj_id as string)
   assert.ok(draft !== undefined && draft !== 'damaged')
@@ -121,7 +121,7 @@ test('data stored under wider limits is read under narrower ones', async () => {
   const tree = memoryTree()
   const deep = JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)
   const wide = await engineOn(tree, { limits: { nesting_max: 200 } })
-  await wide.putProcess({ ...waits(1), extra: deep })
+  await wide.processes.put({ ...waits(1), extra: deep })
   await wide.create({ conv_id: 1, ref: 'r', data: deep })
   await wide.close()
   const narrow = await engineOn(tree, { limits: { node_id_chars_max: 2 } })
@@ -135,13 +135,13 @@ test('a node with more logics than a record can count is refused', async () => {
   const many = Array.from({ length: 1_001 }, () => set({ a: '1' }))
   const definition = waits(1)
   definition.scheme.nodes[2] = node('then', 0, many)
-  await assert.rejects(engine.putProcess(definition), /1001 of them are more than 1000/)
+  await assert.rejects(engine.processes.put(definition), /1001 of them are more than 1000/)
   await engine.close()
 })
 
 test('check and list do not block callers', async () => {
-  const engine = await openEngine(':memory:', { timers: false })
-  await engine.putProcess(waits(1))
+  const engine = await openEngine(':memory:', { background: false })
+  await engine.processes.put(waits(1))
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
   for (let n = 0; n < 5; n++) await engine.apply(Array.from({ length: 1_000 }, () => create))
   for (const [begin, turns_min] of [
@@ -164,8 +164,8 @@ test('check and list do not block callers', async () => {
 
 test('a request makes at most ten thousand moves in a transaction, however many ops it has', async () => {
   const clock = fakeClock()
-  const engine = await openEngine(':memory:', { clock, timers: false })
-  await engine.putProcess({
+  const engine = await openEngine(':memory:', { clock, background: false })
+  await engine.processes.put({
     ...waits(1),
     scheme: {
       nodes: [node('start', 1, [go('a')]), node('a', 0, [go('b')]), node('b', 0, [go('a')])],
@@ -182,8 +182,8 @@ test('a request makes at most ten thousand moves in a transaction, however many 
 
 test('two readers of one watcher both get changes, and a watcher of a closed engine ends', async () => {
   const engine = await openEngine(':memory:')
-  await engine.putProcess(waits(1))
-  const watcher = engine.watch()
+  await engine.processes.put(waits(1))
+  const watcher = engine.changes()
   const both = Promise.all([watcher.next(), watcher.next()])
   for (let n = 0; n < 2; n++) await engine.create({ conv_id: 1, data: {} })
   assert.deepEqual(
@@ -191,13 +191,13 @@ test('two readers of one watcher both get changes, and a watcher of a closed eng
     [1, 2],
   )
   await engine.close()
-  assert.equal((await engine.watch().next()).done, true)
+  assert.equal((await engine.changes().next()).done, true)
 })
 
 test('ids keep their form whatever the clock says', async () => {
   const clock = fakeClock(-5_000)
   const engine = await openEngine(':memory:', { clock })
-  await engine.putProcess(waits(1))
+  await engine.processes.put(waits(1))
   let last = ''
   for (const now_ms of [-5_000, 0, 4_294_967_295_000, 9e12, 0]) {
     clock.set(now_ms)

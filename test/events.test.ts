@@ -204,7 +204,7 @@ for (const [name, [definition, event, code, more = {}, options = {}]] of Object.
     }
     const logger = { debug: keep, info: keep, warn: keep, error: keep }
     const { engine } = await opened({ ...options, logger })
-    await engine.putProcess(definition)
+    await engine.processes.put(definition)
     const { obj_id } = await engine.create({ conv_id: 1, data: { a: planted } })
     await first
     await engine.close()
@@ -235,7 +235,7 @@ test('whatever a logger does, a task fails as it would without', async () => {
     const logger = { debug: write, info: write, warn: write, error: write }
     const { engine } = await opened({ ...handled, logger })
     reenters.engine = engine
-    await engine.putProcess(processWith([number, go('done')]))
+    await engine.processes.put(processWith([number, go('done')]))
     const { obj_id } = await engine.create({ conv_id: 1, data: { a: 'x' } })
     assert.ok(obj_id, name)
     await new Promise((resolve) => setImmediate(resolve))

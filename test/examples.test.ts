@@ -272,7 +272,7 @@ for (const [file, what, run] of runs) {
   test(`${file}: ${what}`, async () => {
     const bed = memoryBed()
     const engine = await bed.open()
-    for (const { warnings } of await engine.putProcesses(textOf(file))) {
+    for (const { warnings } of await engine.processes.putMany(textOf(file))) {
       assert.deepEqual(warnings, [])
     }
     await run(await stageOf(engine, bed.clock))

@@ -125,7 +125,7 @@ const exports: readonly (readonly [string, string[], boolean, string[]])[] = [
 for (const [what, paths, has_variables, skipped] of exports) {
   test(`imports ${what}`, async () => {
     await using engine = await openEngine(':memory:')
-    const result = await engine.importFiles(await readExport(paths))
+    const result = await engine.processes.importFiles(await readExport(paths))
     const states = (list: readonly { state: string }[]) => list.map(({ state }) => state)
     const ids = result.processes.map(({ conv_id }) => conv_id).sort()
     assert.deepEqual([ids, states(result.processes)], [['1', '2', '3'], Array(3).fill('created')])
@@ -138,7 +138,7 @@ for (const [what, paths, has_variables, skipped] of exports) {
     assert.deepEqual(result.variables, has_variables ? brought : [])
     assert.deepEqual(result.skipped, skipped)
     assert.equal((await engine.processes.show(3)).status, 'draft')
-    const again = await engine.importFiles(await readExport(paths))
+    const again = await engine.processes.importFiles(await readExport(paths))
     assert.deepEqual(
       new Set([...states(again.processes), ...states(again.aliases)]),
       new Set(['unchanged']),
@@ -158,12 +158,12 @@ test('imported variables have values, given ones come first, secrets are not sto
   start?.condition.logics.unshift(set)
   const env = [...variables.slice(0, 2), variable('token', 'a secret', { env_var_type: 'secret' })]
   const paths = [write('v/1.conv.json', reads), write('v/_ENV_VARS_.json', env)]
-  const { processes } = await engine.importFiles(await readExport(paths))
+  const { processes } = await engine.processes.importFiles(await readExport(paths))
   assert.deepEqual(processes[0]?.waits_for.variables, ['token'])
   const got = async () => {
     const nodes = reads.scheme as { nodes: { options?: string }[] }
     nodes.nodes[1] = { ...nodes.nodes[1], options: '{"save_task":true}' }
-    await engine.putProcess(reads)
+    await engine.processes.put(reads)
     const { obj_id } = await engine.create({ conv_id: 1, data: {} })
     return (await engine.task({ conv_id: 1, obj_id: obj_id as string }))?.data
   }
@@ -172,7 +172,9 @@ test('imported variables have values, given ones come first, secrets are not sto
   assert.deepEqual(await got(), { got: 'http://x 1.10 ' })
   // The other shape: a map of names.
   const map = { url: { description: 'x', value: 'mapped' }, none: { description: 'y' } }
-  const again = await engine.importFiles(await readExport([write('m/_ENV_VARS_.json', map)]))
+  const again = await engine.processes.importFiles(
+    await readExport([write('m/_ENV_VARS_.json', map)]),
+  )
   assert.deepEqual(again.variables, [
     { name: 'url', state: 'updated' },
     { name: 'none', state: 'not_stored' },
@@ -290,7 +292,7 @@ test('a process without an id has that of its file', async () => {
     write('n/9999_other.conv.json', processOf(42)),
   ]
   const put = async (given: string[], options = {}) => {
-    const { processes } = await engine.importFiles(await readExport(given), options)
+    const { processes } = await engine.processes.importFiles(await readExport(given), options)
     return processes.map(({ conv_id, state }) => `${conv_id} ${state}`)
   }
   const ids = ['4711', '5', last, '42']
@@ -354,7 +356,7 @@ test('every mistake names its file and place, and nothing is stored', async () =
     write('bad/_ENV_VARS_.json', [variable('j', '{secret', { data_type: 'json' })]),
     write('bad/two/_ENV_VARS_.json', [variable('v', 'secret 1'), variable('v', 'secret 2')]),
   ]
-  const error = await engine.importFiles(await readExport(paths)).then(
+  const error = await engine.processes.importFiles(await readExport(paths)).then(
     () => assert.fail('was stored'),
     (thrown: { mistakes: string[] }) => thrown,
   )
@@ -456,7 +458,9 @@ test('a file over the bounds is read no further than they go', async () => {
 test('an id for the one definition goes for the aliases that lead to it', async () => {
   await using engine = await openEngine(':memory:')
   const files = await readExport([write('id.json', [processOf(2), alias('me', 2), alias('o', 3)])])
-  const { processes, aliases: named } = await engine.importFiles(files, { conv_id: '007' })
+  const { processes, aliases: named } = await engine.processes.importFiles(files, {
+    conv_id: '007',
+  })
   assert.equal(processes[0]?.conv_id, '007')
   assert.deepEqual(
     named.map(({ conv_id }) => conv_id),
@@ -474,10 +478,10 @@ test('a kind that nothing runs here, where no task comes, waits for its handler'
     ...{ id: 'apart', obj_type: 0 },
     condition: { logics: [call, { type: 'go', to_node_id: 'end' }] },
   })
-  const put = await engine.putProcess(definition)
+  const put = await engine.processes.put(definition)
   assert.deepEqual(put.waits_for.handlers, ['db_call'])
   engine.handle('db_call', () => ({}))
-  assert.deepEqual((await engine.putProcess(definition)).waits_for.handlers, [])
+  assert.deepEqual((await engine.processes.put(definition)).waits_for.handlers, [])
 })
 
 test('what is exported imports as unchanged, for every definition in the repository', async () => {
@@ -492,7 +496,7 @@ test('what is exported imports as unchanged, for every definition in the reposit
       for (const [at, definition] of found.entries()) {
         const file = { name: `${name} ${at}`, text: stringifyJson(definition) }
         const conv_id = `x${accepted}`
-        const put = await engine.importFiles([file], { conv_id }).catch(() => undefined)
+        const put = await engine.processes.importFiles([file], { conv_id }).catch(() => undefined)
         if (put === undefined) continue
         accepted++
         const made = await exported(engine, conv_id)
@@ -500,10 +504,10 @@ test('what is exported imports as unchanged, for every definition in the reposit
           [file, { conv_id }],
           [made, {}],
         ] as const) {
-          const [again] = (await engine.importFiles([given], own)).processes
+          const [again] = (await engine.processes.importFiles([given], own)).processes
           assert.deepEqual([again?.state, again?.conv_id], ['unchanged', conv_id], file.name)
         }
-        await other.importFiles([made])
+        await other.processes.importFiles([made])
         assert.equal((await exported(other, conv_id)).text, made.text)
       }
     }

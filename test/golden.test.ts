@@ -36,7 +36,7 @@ for (const name of ['plain', 'commit-log-killed']) {
         const refs = (await tasksOf(engine, 1234)).map(({ ref }) => ref)
         assert.deepEqual(refs, waiting.slice(opened))
         const last = await engine.task({ conv_id: 1234, ref: 'order-18' })
-        assert.equal(last?.dataText, '{"n":18,"text":"é 1"}')
+        assert.equal(last?.data_text, '{"n":18,"text":"é 1"}')
         assert.deepEqual(last?.history, [])
         const paid = await engine.modify({ conv_id: 1234, ref: `order-${10 + opened}`, data: {} })
         assert.equal(paid.proc, 'ok')

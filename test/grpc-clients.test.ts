@@ -63,7 +63,7 @@ test('Python with grpcio', { skip }, async () => {
   ])
   const task = await server.engine.task({ conv_id: '1234', obj_id })
   assert.equal(task?.status, 'processed')
-  assert.match(task?.dataText ?? '', /"amount":10\.0\b/)
+  assert.match(task?.data_text ?? '', /"amount":10\.0\b/)
   assert.deepEqual(task?.data, { name: 'Київ', amount: 10, paid: true })
   const ended = await tasksOf(server.engine, '1234', { status: 'processed' })
   assert.equal(ended.length, 51)

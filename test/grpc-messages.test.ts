@@ -113,7 +113,7 @@ const result: fc.Arbitrary<OpResult> = fc
         change_time_ms: fc.maxSafeNat(),
         node_id: text,
         node_prev_id: text,
-        dataText: text,
+        data_text: text,
         status_details: fc.option(fc.record({ tag: text, description: text }), { nil: undefined }),
         history: fc.array(
           fc.record({ node_id: text, at_ms: fc.maxSafeNat(), why: text, by: maybe, tag: maybe }),
@@ -134,7 +134,7 @@ function readResult({ ref, obj_id = '', proc, description = '', task }: OpResult
   return { ...address, proc, description, task: task === undefined ? null : readTask(task) }
 }
 
-function readTask({ ref, user_id, dataText, ...task }: Task, with_history = false): object {
+function readTask({ ref, user_id, data_text, ...task }: Task, with_history = false): object {
   const history = with_history ? (task.history ?? []) : []
   return {
     ...task,
@@ -142,7 +142,7 @@ function readTask({ ref, user_id, dataText, ...task }: Task, with_history = fals
     user_id: user_id ?? '',
     create_time_ms: String(task.create_time_ms),
     change_time_ms: String(task.change_time_ms),
-    data_json: Buffer.from(dataText),
+    data_json: Buffer.from(data_text),
     history: history.map(({ node_id, at_ms, why, by = '', tag = '' }) => ({
       ...{ node_id, at_ms: String(at_ms), why, by, tag },
     })),

@@ -111,7 +111,7 @@ describe('StreamOps', () => {
   test('waits while the real queue is full, and refuses nothing', async () => {
     const server = await openGrpc()
     const engine = servedEngine(await openEngine(':memory:', { limits: { queue_ops_max: 10 } }))
-    await engine.putProcess(process_definition)
+    await engine.processes.put(process_definition)
     let refused = 0
     const submit: ServedEngine['submit'] = (ops, caller) => {
       const applied = engine.submit(ops, caller)

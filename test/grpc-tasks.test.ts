@@ -57,7 +57,7 @@ interface Stage extends TestGrpc {
 
 async function open(limits: Partial<Record<LimitName, number>> = {}): Promise<Stage> {
   const server = await openGrpc({ limits: { moves_without_rest_max: 5, ...limits } })
-  await server.engine.putProcess(definition)
+  await server.engine.processes.put(definition)
   return { ...server, caller: server.connect() }
 }
 
@@ -194,7 +194,7 @@ describe('a list', () => {
   let stage: Stage
   before(async () => {
     stage = await open()
-    await stage.engine.putProcess({ ...definition, obj_id: 'q' })
+    await stage.engine.processes.put({ ...definition, obj_id: 'q' })
     for (const [conv_id, ref, n] of [
       ['p', 'a-1', 1],
       ['p', 'a-2', 2],

@@ -190,7 +190,7 @@ describe('the files', () => {
     const next_client = await makeClient(next_ca)
     const folder = writeFolder(ca, server)
     const engine = await openEngine(':memory:')
-    await engine.putProcess(process_definition)
+    await engine.processes.put(process_definition)
     const told: EmittedEvent[] = []
     const emit: Emit = (event, fields) => {
       if (event !== 'certificate_refused') told.push({ event, ...fields })

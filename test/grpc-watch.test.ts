@@ -58,7 +58,7 @@ function watch(server: TestGrpc, request: Request = {}): Watch {
 
 async function open(limits: Partial<Record<LimitName, number>> = {}): Promise<TestGrpc> {
   const server = await openGrpc({ limits })
-  for (const id of ['p', 'q']) await server.engine.putProcess(definition(id))
+  for (const id of ['p', 'q']) await server.engine.processes.put(definition(id))
   return server
 }
 

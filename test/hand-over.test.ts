@@ -47,8 +47,8 @@ for (const [title, names, runs] of rows) {
   test(`of ${names.join(', ')} the title "${title}" gets ${runs ?? 'none'}`, async () => {
     const handlers = Object.fromEntries(names.map((name) => [name, by(name)]))
     const { engine } = await opened({ handlers })
-    await engine.putProcess(processWith(waiting, {}, { title }))
-    await engine.putProcess(processWith(waiting, {}, { obj_id: 2 }))
+    await engine.processes.put(processWith(waiting, {}, { title }))
+    await engine.processes.put(processWith(waiting, {}, { obj_id: 2 }))
     for (const alias of ['shop', 'also']) await engine.processes.setAlias(alias, 1)
     const obj_id = await created(engine)
     if (runs === undefined) {
@@ -62,10 +62,10 @@ for (const [title, names, runs] of rows) {
 test('the name a/b covers the title b of process a, and a logic type may be scoped', async () => {
   const handlers = { 'a/b': by('a/b'), '@later/db_call': by('typed') }
   const { engine } = await opened({ handlers })
-  await engine.putProcess(processWith(waiting, {}, { obj_id: 'a', title: 'b' }))
+  await engine.processes.put(processWith(waiting, {}, { obj_id: 'a', title: 'b' }))
   const obj_id = await created(engine, {}, undefined, 'a')
   assert.deepEqual((await atNode(engine, obj_id, 'done', 'a')).data, { by: 'a/b' })
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const typed = await created(engine)
   await turns(20)
   assert.equal((await taskOf(engine, typed)).node_id, 'work', 'the alias is not there yet')
@@ -73,9 +73,9 @@ test('the name a/b covers the title b of process a, and a logic type may be scop
   assert.deepEqual((await atNode(engine, typed, 'done')).data, { a: 1, by: 'typed' })
   const scoped = { 'x/git_call': by('x') }
   const git_call = processWith([{ type: 'git_call' }, go('done')])
-  await assert.rejects(engine.putProcess(git_call), { code: 'bad_definition' })
+  await assert.rejects(engine.processes.put(git_call), { code: 'bad_definition' })
   for (const name of Object.keys(scoped)) engine.handle(name, by(name))
-  await assert.rejects(engine.putProcess(git_call), { code: 'bad_definition' }, 'of x alone')
+  await assert.rejects(engine.processes.put(git_call), { code: 'bad_definition' }, 'of x alone')
   await engine.close()
 })
 
@@ -88,7 +88,7 @@ test('each handler has calls of its own at once', async () => {
   }
   const { engine } = await opened({ handlers })
   for (const obj_id of [1, 2]) {
-    await engine.putProcess(processWith(waiting, {}, { obj_id }))
+    await engine.processes.put(processWith(waiting, {}, { obj_id }))
     for (let n = 0; n < 5; n++) await created(engine, {}, undefined, obj_id)
   }
   await until(() => under_way.wide === 3 && under_way.own === 2)
@@ -131,7 +131,7 @@ for (const [count, restarts] of [
   const when = restarts ? 'after a restart' : 'later'
   test(`${count} resting tasks go to a handler that is registered ${when}`, async () => {
     const { bed, engine: first } = await opened()
-    await first.putProcess(by_title)
+    await first.processes.put(by_title)
     const made = await createMany(first, count)
     const { keys, handler } = counting()
     let engine = first
@@ -154,7 +154,7 @@ test('tasks are handed over once a title, an alias or a resume makes the handler
   const { keys, handler } = counting()
   const { engine } = await opened({ handlers: { Charge: handler, '@shop/Pay': handler } })
   const titled = (title: string) => processWith(waiting, {}, { title })
-  await engine.putProcess(titled('Pay'))
+  await engine.processes.put(titled('Pay'))
   const aliased = await created(engine)
   await turns(20)
   assert.equal(keys.size, 0)
@@ -164,12 +164,12 @@ test('tasks are handed over once a title, an alias or a resume makes the handler
   const retitled = await created(engine)
   await turns(20)
   assert.equal((await taskOf(engine, retitled)).node_id, 'work')
-  await engine.putProcess(titled('Charge'))
+  await engine.processes.put(titled('Charge'))
   await atNode(engine, retitled, 'done')
-  await engine.putProcess(titled('Pay'))
+  await engine.processes.put(titled('Pay'))
   const paused = await created(engine)
   await engine.processes.pause(1)
-  await engine.putProcess(titled('Charge'))
+  await engine.processes.put(titled('Charge'))
   await turns(20)
   assert.equal((await taskOf(engine, paused)).node_id, 'work')
   await engine.processes.resume(1)
@@ -181,7 +181,7 @@ test('tasks are handed over once a title, an alias or a resume makes the handler
 test('a hand-over keeps the timer of the wait, and a close in the middle of one loses nothing', async () => {
   const { bed, clock, engine } = await opened({ limits: { slice_tasks_max: 10 } })
   const semaphors = [{ type: 'time', value: 30, to_node_id: 'failed' }]
-  await engine.putProcess(processWith(waiting, { semaphors }))
+  await engine.processes.put(processWith(waiting, { semaphors }))
   const made = await createMany(engine, 200)
   clock.advance(20_000)
   engine.handle('Charge', () => new Promise(() => {}))
@@ -216,7 +216,7 @@ test('a full disk delays a hand-over until there is room', async () => {
   }
   const clock = fakeClock()
   const engine = await engineOn(tree, { clock, limits: { disk_free_bytes_min: 2_000 } })
-  await engine.putProcess(by_title)
+  await engine.processes.put(by_title)
   const obj_id = await created(engine)
   const stays = async (): Promise<void> => {
     await turns(20)
@@ -238,8 +238,8 @@ test('a full disk delays a hand-over until there is room', async () => {
 
 test('only nodes that a handler covers are read, and a process without tasks not at all', async () => {
   const { engine } = await opened()
-  await engine.putProcess(by_title)
-  await engine.putProcess(processWith(waiting, {}, { obj_id: 2, title: 'Other' }))
+  await engine.processes.put(by_title)
+  await engine.processes.put(processWith(waiting, {}, { obj_id: 2, title: 'Other' }))
   const other = await created(engine, {}, undefined, 2)
   const { keys, handler } = counting()
   engine.handle('Charge', handler)

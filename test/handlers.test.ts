@@ -120,7 +120,7 @@ const rows: [name: string, handler: Handler, node_id: string, data: object][] = 
   [
     'changes the task that it got',
     (task) => {
-      Object.assign(task, { node_id: 'x', obj_id: 'y', dataText: '{}' })
+      Object.assign(task, { node_id: 'x', obj_id: 'y', data_text: '{}' })
       Object.assign(task.data as object, { a: 9 })
     },
     'done',
@@ -154,7 +154,7 @@ for (const [kind, name, definition] of [
     test(`a handler of ${kind} ${what}`, async () => {
       const { engine } = await opened()
       engine.handle(name, handler, { attempts_max: 1 })
-      await engine.putProcess(definition)
+      await engine.processes.put(definition)
       const task = await atNode(engine, await created(engine), node_id)
       assert.deepEqual(task.data, { a: 1, ...data })
       assert.equal(task.status, 'processed')
@@ -167,7 +167,7 @@ for (const [kind, name, definition] of [
 test('a result over the size of a task fails and does not change the data', async () => {
   const { engine } = await opened(wide)
   engine.handle('Charge', () => ({ long: 'x'.repeat(100) }))
-  await engine.putProcess(unguarded)
+  await engine.processes.put(unguarded)
   const obj_id = await created(engine)
   await until(async () => (await taskOf(engine, obj_id)).status === 'failed')
   const { status_details, data } = await taskOf(engine, obj_id)
@@ -179,16 +179,16 @@ test('a result over the size of a task fails and does not change the data', asyn
 test('a definition with a kind without a handler is refused, and a stored one always compiles', async () => {
   const { bed, engine } = await opened()
   for (const type of ['git_call', 'db_call', 'api_form']) {
-    await assert.rejects(engine.putProcess(processWith([{ type }, go('done')])), {
+    await assert.rejects(engine.processes.put(processWith([{ type }, go('done')])), {
       code: 'bad_definition',
       message: new RegExp(`logics\\[0\\] type "${type}" is not run here`),
     })
   }
-  await assert.rejects(engine.putProcess(processWith([{ type: 'constructor' }, go('done')])), {
+  await assert.rejects(engine.processes.put(processWith([{ type: 'constructor' }, go('done')])), {
     message: /is no logic of this release/,
   })
   engine.handle('db_call', () => ({ b: 2 }))
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   await engine.close()
   const next = await bed.open()
   const obj_id = await created(next)
@@ -219,12 +219,12 @@ test('a task that an import moves to a node that nothing runs or leads to fails 
   ] as const) {
     const { bed, engine } = await opened()
     const before = lost(type, more) as { scheme: { nodes: { id: string }[] } }
-    await engine.putProcess(before)
+    await engine.processes.put(before)
     const obj_id = await created(engine)
     const nodes = before.scheme.nodes.filter(({ id }) => id !== 'rest')
     const start = { id: 'start', obj_type: 1, condition: { logics: [go('done')] } }
     const after = { ...before, scheme: { nodes: [start, ...nodes.slice(1)] } }
-    await engine.putProcess(after, { moves: { rest: 'work' } })
+    await engine.processes.put(after, { moves: { rest: 'work' } })
     const settled = async (): Promise<boolean> =>
       (await taskOf(engine, obj_id)).status === 'failed' ||
       (await taskOf(engine, obj_id)).node_id === 'done'
@@ -246,7 +246,7 @@ test('a task that an import moves to a node that nothing runs or leads to fails 
 
 test('a handler gets the tasks that came before it, and without one a modify resumes them', async () => {
   const { engine } = await opened()
-  await engine.putProcess(by_title)
+  await engine.processes.put(by_title)
   const before = await created(engine, { a: 1 }, 'before')
   const forget = engine.handle('Charge', () => ({ handled: true }))
   assert.deepEqual((await atNode(engine, before, 'done')).data, { a: 1, handled: true })
@@ -265,7 +265,7 @@ test('a modify of a task that waits for a handler is merged only', async () => {
   const { engine } = await opened()
   let answer: (data: object) => void = () => {}
   engine.handle('Charge', () => new Promise<object>((resolve) => (answer = resolve)))
-  await engine.putProcess(by_title)
+  await engine.processes.put(by_title)
   const obj_id = await created(engine, { a: 1 }, 'r')
   const data = { a: 2, b: 1 }
   for (const demand of [{ is_sync: true }, { node_id: 'work' }]) {
@@ -294,7 +294,7 @@ test('attempts are repeated with backoff under one key, and the last failure is 
     },
     { attempts_max: 4 },
   )
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   for (let tries = 1; tries < 4; tries++) {
     await until(() => keys.length === tries)
@@ -318,7 +318,7 @@ test('attempts_max Infinity: it is called until it answers', async () => {
     return { tries }
   }
   engine.handle('db_call', handler, { attempts_max: Number.POSITIVE_INFINITY })
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   for (let n = 1; n < 12; n++) {
     await until(() => tries === n)
@@ -343,7 +343,7 @@ test('each visit, and each logic of a node, has a key of its own', async () => {
     to_node_id: 'work',
     conditions: [{ param: 'rounds', fun: 'less', const: '5', cast: 'number' }],
   }
-  await engine.putProcess(
+  await engine.processes.put(
     processWith([{ type: 'db_call' }, { type: 'git_call' }, again, go('done')]),
   )
   await atNode(engine, await created(engine), 'done')
@@ -363,7 +363,7 @@ test('a handler that never answers is aborted at its time limit and tried again'
     },
     { time_ms_max: 5_000 },
   )
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await until(() => signals.length === 1)
   clock.advance(4_999)
@@ -382,7 +382,7 @@ test('a handler that never answers fails with handler_timeout after its last att
   let calls = 0
   const options = { time_ms_max: 5_000, attempts_max: 1 }
   engine.handle('db_call', () => new Promise(() => calls++), options)
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await until(() => calls === 1)
   clock.advance(5_000)
@@ -396,7 +396,7 @@ test('without an err_node_id the task has failed in its node, and a retry calls 
   const { engine } = await opened()
   let fails = true
   engine.handle('Charge', () => (fails ? 'x' : { b: 2 }))
-  await engine.putProcess(unguarded)
+  await engine.processes.put(unguarded)
   const obj_id = await created(engine)
   await until(async () => (await taskOf(engine, obj_id)).status === 'failed')
   const { node_id, status_details } = await taskOf(engine, obj_id)
@@ -428,7 +428,7 @@ test('a handler may use the engine, also on its own process', async () => {
     },
     { threads_max: 1 },
   )
-  await engine.putProcess(by_title)
+  await engine.processes.put(by_title)
   const task = await atNode(engine, await created(engine, {}), 'done')
   assert.deepEqual(task.data, { noted: true, own: 'ok', other: 'ok' })
   await engine.close()
@@ -449,10 +449,10 @@ test('no more calls at once than threads_max; a reached limit and a missing hand
     { threads_max: 2 },
   )
   engine.handle('Charge', () => ({ b: 2 }))
-  await engine.putProcess(by_kind)
-  await engine.putProcess({ ...by_title, obj_id: 2 })
+  await engine.processes.put(by_kind)
+  await engine.processes.put({ ...by_title, obj_id: 2 })
   const forget = engine.handle('git_call', () => {})
-  await engine.putProcess({ ...processWith([{ type: 'git_call' }, go('done')]), obj_id: 3 })
+  await engine.processes.put({ ...processWith([{ type: 'git_call' }, go('done')]), obj_id: 3 })
   forget()
   const unhandled = Array.from({ length: 300 }, () => ({
     type: 'create',
@@ -496,8 +496,8 @@ test('more jobs than memory holds delay no other job either, and each is done on
     { threads_max: 1 },
   )
   engine.handle('Charge', () => ({ b: 2 }))
-  await engine.putProcess(by_kind)
-  await engine.putProcess({ ...by_title, obj_id: 2 })
+  await engine.processes.put(by_kind)
+  await engine.processes.put({ ...by_title, obj_id: 2 })
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
   await engine.apply(Array(600).fill(create))
   await atNode(engine, await created(engine, {}, 'quick', 2), 'done', 2)
@@ -518,7 +518,7 @@ test('closing aborts handlers, and the job starts again under its key after the 
     return new Promise(() => {})
   }
   engine.handle('db_call', never)
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await until(() => keys.length === 1)
   await engine.close()
@@ -538,7 +538,7 @@ test('the outcome of a handler waits for a paused process, and is dropped for a 
     'db_call',
     () => new Promise<object>((resolve) => answers.push(() => resolve({ b: 2 }))),
   )
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   const canceled = await created(engine)
   await until(() => answers.length === 2)
@@ -560,7 +560,7 @@ test('a timer of the node moves a task that waits for its handler', async () => 
   let calls = 0
   engine.handle('Charge', () => new Promise(() => calls++))
   const semaphors = [{ type: 'time', value: 30, dimension: 'sec', to_node_id: 'failed' }]
-  await engine.putProcess(processWith([{ type: 'api_callback' }, go('done')], { semaphors }))
+  await engine.processes.put(processWith([{ type: 'api_callback' }, go('done')], { semaphors }))
   const obj_id = await created(engine)
   await until(() => calls === 1)
   clock.advance(30_000)
@@ -571,11 +571,11 @@ test('a timer of the node moves a task that waits for its handler', async () => 
 test('after a new definition without the logic its tasks run their node again', async () => {
   const { bed, engine } = await opened()
   engine.handle('db_call', () => new Promise(() => {}))
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await engine.close()
   const next = await bed.open()
-  await next.putProcess(processWith([go('done')]))
+  await next.processes.put(processWith([go('done')]))
   assert.deepEqual((await atNode(next, obj_id, 'done')).data, { a: 1 })
   await next.close()
 })
@@ -613,7 +613,7 @@ test('a failed attempt is told with the task and the attempt, the last one as an
     },
     options,
   )
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await until(() => logger.lines.length === 1)
   await turns(20)
@@ -658,7 +658,7 @@ test('a handler for which no node waits is named where the process is stored, an
   ]
   for (const [title, idle, used] of rows) {
     logger.lines.length = 0
-    const { warnings } = await engine.putProcess(processWith(waiting, {}, { title }))
+    const { warnings } = await engine.processes.put(processWith(waiting, {}, { title }))
     const told = warnings.filter((text) => !text.includes('nothing leads'))
     assert.deepEqual(
       told,
@@ -685,7 +685,7 @@ test('a logger that throws costs nothing', async () => {
   const logger = { debug: trap, info: trap, warn: trap, error: trap }
   const { engine } = await opened({ logger })
   engine.handle('db_call', () => 'x')
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   await atNode(engine, await created(engine), 'failed')
   await engine.close()
 })

@@ -132,7 +132,7 @@ const rows: readonly Row[] = [
     },
     ['64 go', 'a go', 'a fail !loop']],
   ['an import that drops its node', [waits],
-    ({ engine }) => engine.putProcess(p({ start: go('end'), end: kept }), { moves: { wait: 'end' } }),
+    ({ engine }) => engine.processes.put(p({ start: go('end'), end: kept }), { moves: { wait: 'end' } }),
     [...to_wait, 'end migrate']],
   ['a handler', [p({ start: go('work'), work: [handled('db_call'), go('end')], end: kept })], ended,
     [...start, 'work go', 'work handler', 'end go']],
@@ -176,7 +176,7 @@ const rows: readonly Row[] = [
   ['a task of a schedule', [q({ start: go('wait'), wait: waiting, end: kept }), waits],
     async (given) => {
       const { engine, clock } = given
-      await engine.schedule({ id: 's', at_ms: clock.now_ms() + 1, conv_id: 'q', data: {} })
+      await engine.schedules.put({ id: 's', at_ms: clock.now_ms() + 1, conv_id: 'q', data: {} })
       clock.advance(1)
       await settled(clock)
       return other(given)
@@ -192,7 +192,7 @@ const rows: readonly Row[] = [
 for (const [what, definitions, then, lines] of rows) {
   test(what, async () => {
     const { engine, clock } = await begin(memoryBed())
-    for (const definition of definitions) await engine.putProcess(definition)
+    for (const definition of definitions) await engine.processes.put(definition)
     for (const user of [7, 8]) await engine.processes.share('p', user)
     const op = { type: 'create', obj: 'task', ...target, data: {} }
     const [created] = await engine.apply([op], { user: '7' })
@@ -220,7 +220,7 @@ test('the last entries are kept, over restarts and other bounds, and a task says
   const histories: (readonly [number, ...string[]])[] = []
   for (const history_max of [3, 3, 2, 0, 2]) {
     const { engine, clock } = await begin(bed, history_max)
-    await engine.putProcess(around)
+    await engine.processes.put(around)
     const existing = await engine.task(target)
     if (existing === undefined) await engine.create({ ...target, data: {} })
     clock.advance(1_000)
@@ -250,8 +250,8 @@ test('a task that is not kept is told with its last entries as it ended', async 
   }
   const { engine } = await begin(bed, 3)
   // A task that it makes, and that runs behind it.
-  await engine.putProcess(defineProcess({ id: 'q', nodes: { start: go('end'), end: kept } }))
-  await engine.putProcess(p(nodes))
+  await engine.processes.put(defineProcess({ id: 'q', nodes: { start: go('end'), end: kept } }))
+  await engine.processes.put(p(nodes))
   await engine.create({ ...target, data: {} })
   const ended = engine.result(target)
   const { task } = await engine.tasks.move(target, 'b')

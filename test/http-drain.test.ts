@@ -171,7 +171,7 @@ describe('drain', () => {
         })
       })
     })
-    await engine.putProcess(by_title)
+    await engine.processes.put(by_title)
     await engine.create({ conv_id: 1, data: {} })
     await called
     const closed = engine.close()

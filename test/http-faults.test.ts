@@ -391,7 +391,7 @@ describe('window', async () => {
   let now_ms = 1_700_000_000_000
   const clock = { now_ms: () => now_ms, wake_at: () => () => {} }
   const server = await openHttp({}, { clock })
-  const open = await openHttp({ limits: { window_s: 0 } }, { clock })
+  const open = await openHttp({ limits: { window_ms: 0 } }, { clock })
   after(() => Promise.all([server.close(), open.close()]))
 
   const windows: [string, number, string][] = [

@@ -50,7 +50,7 @@ describe('requests of clients in use', () => {
   after(() => server.close())
 
   const stored = async (obj_id: string): Promise<string | undefined> =>
-    (await server.engine.task({ conv_id: 1234, obj_id }))?.dataText
+    (await server.engine.task({ conv_id: 1234, obj_id }))?.data_text
 
   for (const [says, body, data] of bodies) {
     test(says, async () => {

@@ -59,13 +59,13 @@ async function withSync(
   options: HttpOptions = {},
 ): Promise<void> {
   const clock = fakeClock(Date.now())
-  const limits = { window_s: 0, ...options.limits }
+  const limits = { window_ms: 0, ...options.limits }
   const bugs: unknown[] = []
   const onBug = (bug: unknown) => bugs.push(bug)
   const opened = await openHttp({ sync: true, ...options, limits, onBug }, { clock })
   const { engine, port } = opened
   for (const one of definitions) {
-    const { conv_id } = await engine.putProcess(one)
+    const { conv_id } = await engine.processes.put(one)
     await engine.processes.share(conv_id, user)
   }
   const server: Sync = {
@@ -212,12 +212,12 @@ describe('the synchronous form', () => {
 
   test('an address of this process may be called although it is not public', async () => {
     const server = await openHttp({ sync: true })
-    await server.engine.putProcess(definitions[3])
+    await server.engine.processes.put(definitions[3])
     await server.engine.processes.share(calls, user)
     const { body } = await server.send(bodyOf(create(calls, { n: 5 })))
     assert.equal(body, whole('{"proc":"ok","data":{"got":5}}'))
     const other = `${server.http.url}/healthz`
-    await server.engine.putProcess(
+    await server.engine.processes.put(
       definition(2005, [node('start', 1, [{ ...api, url: other }, go('end')]), end]),
     )
     await server.engine.processes.share(2005, user)

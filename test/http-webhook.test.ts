@@ -62,7 +62,7 @@ async function withHttp(
 }
 
 async function dataOf({ engine }: TestHttp): Promise<unknown[]> {
-  return (await tasksOf(engine, conv_id)).map(({ dataText }) => JSON.parse(dataText))
+  return (await tasksOf(engine, conv_id)).map(({ data_text }) => JSON.parse(data_text))
 }
 
 test('a webhook is open or closed from the next request on, whatever changes it', () =>
@@ -80,14 +80,14 @@ test('a webhook is open or closed from the next request on, whatever changes it'
     await processes.webhook(conv_id, { address: 'off' })
     await ask(second)
     const third = await opened(server)
-    await server.engine.putProcess(process_definition)
+    await server.engine.processes.put(process_definition)
     await ask(third)
     for (const { obj_id } of await tasksOf(server.engine, conv_id)) {
       await server.engine.tasks.cancel({ conv_id, obj_id })
     }
     await processes.remove(conv_id)
     await ask(third)
-    await server.engine.putProcess(process_definition)
+    await server.engine.processes.put(process_definition)
     await ask(third)
     const not = 'not_found'
     const expected = ['ok', not, 'ok', not, 'ok', not, not]
@@ -181,7 +181,7 @@ describe('a webhook', () => {
       const path = await opened(server)
       const { definition_text } = await server.engine.processes.show(conv_id)
       const params = [{ name: 'amount', type: 'number', flags: ['required', 'input'] }]
-      await server.engine.putProcess({ ...JSON.parse(definition_text), params })
+      await server.engine.processes.put({ ...JSON.parse(definition_text), params })
       for (const [body, wanted] of bodies) {
         assert.equal(told(await post(server, path, body)), wanted, String(body).slice(0, 60))
       }
@@ -367,7 +367,7 @@ interface Waiting {
 async function withWaiting(logic: object, fn: (waiting: Waiting) => Promise<void>): Promise<void> {
   await withHttp(async (server) => {
     const { engine } = server
-    await engine.putProcess(callbackProcess(7, logic))
+    await engine.processes.put(callbackProcess(7, logic))
     const { obj_id } = await engine.create({ conv_id: 7, ref: 'r', data: {} })
     const target = { conv_id: 7, obj_id: obj_id as string }
     const task = await engine.task(target)
@@ -467,7 +467,7 @@ describe('a callback address', () => {
   test('of a node that a new definition dropped takes no callback any more', () =>
     withWaiting({}, async ({ server, path, where }) => {
       const moves = { wait: 'later' }
-      await server.engine.putProcess(callbackProcess(7, {}, 'later'), { moves })
+      await server.engine.processes.put(callbackProcess(7, {}, 'later'), { moves })
       assert.match(told(await post(server, path, '{"ref":"r"}')), /^no_api_callback/)
       assert.equal(await where(), 'later')
       await server.engine.tasks.cancel({ conv_id: 7, ref: 'r' })
@@ -478,7 +478,7 @@ describe('a callback address', () => {
   test('has one spelling where ids need escapes', () =>
     withHttp(async (server) => {
       const { engine } = server
-      await engine.putProcess(callbackProcess('за/каз 1', {}, 'Wait ?'))
+      await engine.processes.put(callbackProcess('за/каз 1', {}, 'Wait ?'))
       await engine.create({ conv_id: 'за/каз 1', ref: 'r', data: {} })
       const task = await engine.task({ conv_id: 'за/каз 1', ref: 'r' })
       const { pathname } = new URL(String((task?.data as JsonObject | undefined)?.url))
@@ -503,11 +503,11 @@ describe('a callback address', () => {
       const types = Object.keys(extra).map((key) => [key, 'string'])
       const emit = { type: 'set_param', extra, extra_type: Object.fromEntries(types) }
       const logics = [emit, { type: 'api_callback' }]
-      await engine.putProcess(callbackProcess(7, {}))
-      await engine.putProcess({ ...plain, obj_id: 8, scheme: { nodes: [start(logics)] } })
+      await engine.processes.put(callbackProcess(7, {}))
+      await engine.processes.put({ ...plain, obj_id: 8, scheme: { nodes: [start(logics)] } })
       await engine.processes.share(8, user)
       const data = { conv: '9', mine: conv_id, name: url }
-      await engine.putProcess(callbackProcess(9, {}))
+      await engine.processes.put(callbackProcess(9, {}))
       await engine.processes.share(9, user, ['create', 'show'])
       await engine.create({ conv_id: 8, ref: 'r', data }, { user })
       const read = (await engine.task({ conv_id: 8, ref: 'r' }))?.data as JsonObject
@@ -529,7 +529,7 @@ describe('a callback address', () => {
       [undefined, /^$/],
     ] as const) {
       await using engine = await openEngine(':memory:', { public_url })
-      await engine.putProcess(callbackProcess(7, {}))
+      await engine.processes.put(callbackProcess(7, {}))
       await engine.create({ conv_id: 7, ref: 'r', data: {} })
       const task = await engine.task({ conv_id: 7, ref: 'r' })
       assert.match(String((task?.data as JsonObject)?.url ?? ''), url)
@@ -558,7 +558,7 @@ describe('a webhook of a definition', () => {
   for (const [given, opens] of options) {
     test(`${JSON.stringify(given)} ${opens ? 'opens' : 'does not open'} it`, () =>
       withHttp(async ({ engine }) => {
-        const put = await engine.putProcess(definition(given))
+        const put = await engine.processes.put(definition(given))
         assert.equal(put.webhook_opened === true, opens)
         assert.equal((await engine.processes.webhook(7)).address !== null, opens)
       }))
@@ -567,7 +567,7 @@ describe('a webhook of a definition', () => {
   test('keeps its address over imports, and stays closed once it was closed', () =>
     withHttp(async ({ engine }) => {
       const put = async (start: unknown, title: string) => {
-        const put = await engine.putProcess(definition(start, title))
+        const put = await engine.processes.put(definition(start, title))
         const { address } = await engine.processes.webhook(7)
         assert.equal(put.webhook_opened, 'ae'.includes(title) ? true : undefined, title)
         return address
@@ -592,7 +592,7 @@ describe('the secret of addresses', () => {
     try {
       const open = () => openEngine(bed.path, { public_url: 'https://x.example' })
       const engine = await open()
-      await engine.putProcess(callbackProcess(7, {}))
+      await engine.processes.put(callbackProcess(7, {}))
       const before = await engine.processes.webhook(7, { address: 'new' })
       assert.equal((await engine.users.rekey()).secrets, 1)
       assert.deepEqual(await engine.users.list(), [])
@@ -626,7 +626,10 @@ describe('the secret of addresses', () => {
     const bed = await fileBed()
     try {
       const engine = await openEngine(bed.path)
-      await engine.putProcess({ ...plain, scheme: { nodes: [start([{ type: 'api_callback' }])] } })
+      await engine.processes.put({
+        ...plain,
+        scheme: { nodes: [start([{ type: 'api_callback' }])] },
+      })
       await engine.close()
       await assert.rejects(readFile(`${bed.path}.key`), { code: 'ENOENT' })
     } finally {

@@ -50,14 +50,14 @@ for (const [name, formOf] of Object.entries(forms)) {
       if (is_on) setImmediate(turn)
     }
     turn()
-    await engine.putProcess(formOf(large()))
+    await engine.processes.put(formOf(large()))
     is_on = false
     assert.ok(turns >= 5, `${turns} turns`)
     const { hash, definition_text } = await engine.processes.show(1)
     assert.equal(definition_text, JSON.stringify(large()))
     assert.equal(hash, hashOf(large()))
     assert.equal(canonicalText(JSON.parse(definition_text)), canonicalText(large()))
-    assert.equal((await engine.putProcess(formOf(large()))).state, 'unchanged')
+    assert.equal((await engine.processes.put(formOf(large()))).state, 'unchanged')
     await engine.close()
   })
 }

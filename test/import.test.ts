@@ -160,7 +160,7 @@ test('an export of processes that name each other runs under new ids', async () 
     processOf(2),
     ...aliases,
   ]
-  const results = await engine.putProcesses(JSON.stringify(file), { map })
+  const results = await engine.processes.putMany(JSON.stringify(file), { map })
   assert.deepEqual(
     results.map(({ conv_id, state }) => [conv_id, state]),
     [
@@ -171,7 +171,7 @@ test('an export of processes that name each other runs under new ids', async () 
   await engine.create({ conv_id: 101, data: {} })
   const [made] = await tasksOf(engine, 'two', { status: 'processed' })
   assert.deepEqual(made?.data, { from: 101 })
-  const again = await engine.putProcesses(file, { map })
+  const again = await engine.processes.putMany(file, { map })
   assert.deepEqual(
     again.map(({ state }) => state),
     ['unchanged', 'unchanged'],
@@ -179,10 +179,10 @@ test('an export of processes that name each other runs under new ids', async () 
   await engine.close()
 })
 
-test('putProcess takes one process and nothing else', async () => {
+test('processes.put takes one process and nothing else', async () => {
   await using engine = await openEngine(':memory:')
   for (const item of [{ obj_type: 0, list: [processOf(1)] }, aliases[0] as JsonObject]) {
-    await assert.rejects(engine.putProcess(item), { code: 'bad_definition' })
+    await assert.rejects(engine.processes.put(item), { code: 'bad_definition' })
   }
   assert.deepEqual(await ids(engine), [])
   assert.deepEqual(await engine.processes.aliases(), [])
@@ -197,10 +197,10 @@ test('an export imports with the same hash', async () => {
     ...aliases,
   ]
   const exact = rawJson('{"definitions":[{"number":1.10,"big":123456789012345678901}]}')
-  await engine.putProcesses([{ ...file[0], extra: exact }, ...file.slice(1)], { map })
+  await engine.processes.putMany([{ ...file[0], extra: exact }, ...file.slice(1)], { map })
   for (const conv_id of ['101', 'two']) {
     const { definition_text, hash } = await engine.processes.show(conv_id)
-    await other.putProcesses(definition_text)
+    await other.processes.putMany(definition_text)
     assert.equal((await other.processes.show(conv_id)).hash, hash)
   }
   assert.match((await other.processes.show(101)).definition_text, /1\.10.*123456789012345678901/)
@@ -211,7 +211,7 @@ test('an export imports with the same hash', async () => {
 test('a mistake or a refusal for one definition stores none', async () => {
   const engine = await openEngine(':memory:')
   const rests = processOf(3, { type: 'api_callback' })
-  await engine.putProcess(rests)
+  await engine.processes.put(rests)
   await engine.create({ conv_id: 3, data: {} })
   const without = JSON.parse(JSON.stringify(rests).replaceAll('"work"', '"other"')) as JsonObject
   const two = JSON.parse(JSON.stringify(processOf(2, copy(1)))) as JsonObject
@@ -239,10 +239,10 @@ test('a mistake or a refusal for one definition stores none', async () => {
     [7, {}, { code: 'bad_definition' }],
   ]
   for (const [definitions, options, says] of refused) {
-    await assert.rejects(engine.putProcesses(definitions, options), says)
+    await assert.rejects(engine.processes.putMany(definitions, options), says)
     assert.deepEqual(await ids(engine), ['3'])
   }
-  await engine.putProcesses([processOf(1), without], { moves: { work: 'other' } })
+  await engine.processes.putMany([processOf(1), without], { moves: { work: 'other' } })
   assert.deepEqual(await ids(engine), ['1', '3'])
   await engine.close()
 })
@@ -250,7 +250,7 @@ test('a mistake or a refusal for one definition stores none', async () => {
 test('the mistakes of all definitions are reported at once', async () => {
   const engine = await openEngine(':memory:')
   const file = [processOf(1, { type: 'odd' }), processOf(2, { type: 'even' })]
-  const error = await engine.putProcesses(file).catch((one: unknown) => one)
+  const error = await engine.processes.putMany(file).catch((one: unknown) => one)
   assert.deepEqual((error as { mistakes: string[] }).mistakes, [
     'definition 1: nodes[1] "work": logics[0] type "odd" is no logic of this release',
     'definition 2: nodes[1] "work": logics[0] type "even" is no logic of this release',
@@ -261,7 +261,7 @@ test('the mistakes of all definitions are reported at once', async () => {
 test('a task that is moved to a node with a mistake has failed there', async () => {
   await using engine = await openEngine(':memory:')
   const waits = processOf(1, { type: 'api_callback' })
-  await engine.putProcess(waits)
+  await engine.processes.put(waits)
   await engine.create({ conv_id: 1, ref: 'x', data: { a: 1 } })
   const { nodes } = waits.scheme as { nodes: JsonObject[] }
   const lost = {
@@ -272,7 +272,7 @@ test('a task that is moved to a node with a mistake has failed there', async () 
   const [start, , end] = nodes as [JsonObject, JsonObject, JsonObject]
   const after = [{ ...start, condition: { logics: [go('end')] } }, lost, end]
   const put = { ...waits, scheme: { nodes: after } }
-  const { warnings } = await engine.putProcess(put, { moves: { work: 'lost' } })
+  const { warnings } = await engine.processes.put(put, { moves: { work: 'lost' } })
   const told = 'nodes[1] "lost": to_node_id null is no node, and a task that is moved here fails'
   assert.ok(warnings.includes(told), String(warnings))
   await engine.apply([{ type: 'modify', obj: 'task', conv_id: 1, ref: 'x', data: { b: 2 } }])
@@ -285,7 +285,7 @@ test('a task that is moved to a node with a mistake has failed there', async () 
 test('a process without nodes is a draft until an import brings nodes', async () => {
   await using engine = await openEngine(':memory:')
   const empty = { ...processOf(7), scheme: { nodes: [], web_settings: [[], []] } }
-  const [put] = await engine.putProcesses([empty, processOf(1, copy(7))])
+  const [put] = await engine.processes.putMany([empty, processOf(1, copy(7))])
   assert.deepEqual(put?.warnings, ['scheme: there are no nodes, so it is stored as a draft'])
   const status = async () => (await engine.processes.show(7)).status
   assert.equal(await status(), 'draft')
@@ -298,18 +298,18 @@ test('a process without nodes is a draft until an import brings nodes', async ()
   const { obj_id } = await engine.create({ conv_id: 1, data: {} })
   const task = await engine.task({ conv_id: 1, obj_id: obj_id as string })
   assert.deepEqual(task?.status_details, { tag: 'conveyor_is_not_active', description: refusal })
-  assert.equal((await engine.putProcess(empty)).state, 'unchanged')
+  assert.equal((await engine.processes.put(empty)).state, 'unchanged')
 
   await engine.processes.pause(7)
   const waits = processOf(7, { type: 'api_callback' })
-  assert.equal((await engine.putProcess(waits)).state, 'updated')
+  assert.equal((await engine.processes.put(waits)).state, 'updated')
   assert.equal(await status(), 'paused')
   await engine.processes.resume(7)
   await engine.create({ conv_id: 7, ref: 'x', data: {} })
-  await assert.rejects(engine.putProcess(empty), { code: 'tasks_in_node' })
+  await assert.rejects(engine.processes.put(empty), { code: 'tasks_in_node' })
   const moves = { work: 'end' }
-  await assert.rejects(engine.putProcess(empty, { moves }), { code: 'bad_definition' })
+  await assert.rejects(engine.processes.put(empty, { moves }), { code: 'bad_definition' })
   await engine.tasks.cancel({ conv_id: 7, ref: 'x' })
-  assert.equal((await engine.putProcess(empty)).state, 'updated')
+  assert.equal((await engine.processes.put(empty)).state, 'updated')
   assert.equal(await status(), 'draft')
 })

@@ -153,7 +153,7 @@ const incidents: readonly Incident[] = [
     options: { allow_hosts: [host_down] },
     async play({ engine }) {
       const call = { type: 'api', url: `http://${host_down}`, err_node_id: 'bad' }
-      await engine.putProcess(work(2, [call, to('done')]))
+      await engine.processes.put(work(2, [call, to('done')]))
       await finish(engine, 2)
     },
   },
@@ -176,7 +176,7 @@ const incidents: readonly Incident[] = [
     ready: '200',
     options: { limits: { moves_without_rest_max: 100 } },
     async play({ engine }) {
-      await engine.putProcess(work(3, [to('work')]))
+      await engine.processes.put(work(3, [to('work')]))
       await finish(engine, 3)
     },
   },
@@ -216,7 +216,9 @@ const incidents: readonly Incident[] = [
     ready: '200',
     options: { limits: { process_tasks_max: 100 } },
     async play({ engine, create }) {
-      await engine.putProcess(work(3, [{ type: 'api_copy', mode: 'create', conv_id: 3, data: {} }]))
+      await engine.processes.put(
+        work(3, [{ type: 'api_copy', mode: 'create', conv_id: 3, data: {} }]),
+      )
       await engine.create({ conv_id: 3, data: {} })
       for (;;) {
         const { proc } = await engine.create({ conv_id: 3, data: {} })
@@ -275,7 +277,7 @@ for (const [at, { incident, line, metric, ready, options = {}, play }] of incide
     const open = (given: EngineOptions): Promise<Engine> =>
       openEngine(path, { ...options, ...given, logger })
     const setup = await openEngine(path)
-    await setup.putProcess(order)
+    await setup.processes.put(order)
     const { id: user, secret } = await setup.users.add()
     await setup.processes.share('1', user)
     await setup.close()

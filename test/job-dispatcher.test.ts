@@ -50,7 +50,7 @@ async function drive(
 test('a logic has no more than max_threads calls in flight', () => {
   const hanging = patient()
   return stage(hanging.answer, async (all) => {
-    await all.engine.putProcess(processOf({ url: all.server.url, max_threads: 2 }))
+    await all.engine.processes.put(processOf({ url: all.server.url, max_threads: 2 }))
     await drive(all, hanging, 20, 2)
     assert.equal(hanging.most(), 2)
     assert.equal(all.server.asked.length, 20)
@@ -65,7 +65,9 @@ test('a host has no more calls than its limit, over all logics', () => {
     async (all) => {
       const convs = ['one', 'two', 'three']
       for (const obj_id of convs) {
-        await all.engine.putProcess(processOf({ url: all.server.url, max_threads: 2 }, { obj_id }))
+        await all.engine.processes.put(
+          processOf({ url: all.server.url, max_threads: 2 }, { obj_id }),
+        )
       }
       await drive(all, hanging, 10, 3, convs)
       assert.equal(hanging.most(), 3)
@@ -80,7 +82,7 @@ test('a call that waits too long for a slot fails without being made', () => {
   return stage(
     hanging.answer,
     async ({ bed: { clock }, server, engine }) => {
-      await engine.putProcess(processOf({ url: server.url, max_threads: 1 }))
+      await engine.processes.put(processOf({ url: server.url, max_threads: 1 }))
       const create = () => engine.create({ conv_id, data: {} })
       const made = [await create(), await create(), await create()]
       const [first, second, third] = made.map(({ obj_id }) => obj_id)
@@ -114,7 +116,7 @@ test('a call that waits too long for a slot fails without being made', () => {
 test('a waiting call is made once where more slots become free at once', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, max_threads: 2 }))
+    await engine.processes.put(processOf({ url: server.url, max_threads: 2 }))
     const made: (string | undefined)[] = []
     for (let n = 0; n < 3; n++) made.push((await engine.create({ conv_id, data: {} })).obj_id)
     await until(() => hanging.open.length === 2)
@@ -134,7 +136,7 @@ test('a host that hangs delays no other', async () => {
   await stage(
     hanging.answer,
     async ({ server, engine }) => {
-      await engine.putProcess(processOf({ url: '{{url}}', max_threads: 0 }))
+      await engine.processes.put(processOf({ url: '{{url}}', max_threads: 0 }))
       const ops = [...Array(400).fill(server.url), quick.url].map((url) => ({
         ...{ type: 'create', obj: 'task', conv_id, data: { url } },
       }))
@@ -156,8 +158,8 @@ test('the outcome for a paused process is applied at resume, and holds no slot u
     hanging.answer,
     async ({ server, engine }) => {
       const other = 'other'
-      await engine.putProcess(processOf({ url: server.url }))
-      await engine.putProcess(processOf({ url: server.url }, { obj_id: other }))
+      await engine.processes.put(processOf({ url: server.url }))
+      await engine.processes.put(processOf({ url: server.url }, { obj_id: other }))
       const paused = await engine.create({ conv_id, data: {} })
       await until(() => hanging.open.length === 1)
       await engine.processes.pause(conv_id)
@@ -180,7 +182,7 @@ test('a paused process starts its calls when it is resumed', () => {
   return stage(
     (_asked, _request, response) => response.writeHead(statuses.shift() ?? 400).end('{}'),
     async ({ server, engine, bed: { clock } }) => {
-      await engine.putProcess(processOf({ url: server.url, retry: { attempts_max: 2 } }))
+      await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 2 } }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const deadline_ms = clock.now_ms() + 60_000
       await until(() => server.asked.length === 1 && clock.nextWake_ms() !== deadline_ms)
@@ -201,7 +203,7 @@ test('a call whose host is at its limit gives its slot of the logic to the next'
   await stage(
     hanging.answer,
     async ({ server, engine }) => {
-      await engine.putProcess(processOf({ url: '{{url}}', max_threads: 2 }))
+      await engine.processes.put(processOf({ url: '{{url}}', max_threads: 2 }))
       const create = (url: string) => engine.create({ conv_id, data: { url } })
       await create(server.url)
       const first = await create(other.url)
@@ -224,7 +226,7 @@ test('a task that its timer has moved gets no response', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
     const semaphors = [{ type: 'time', value: 30, to_node_id: 'late' }]
-    await engine.putProcess(processOf({ url: server.url }, { semaphors }))
+    await engine.processes.put(processOf({ url: server.url }, { semaphors }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 1 } })
     await until(() => hanging.open.length === 1)
     clock.advance(30_000)
@@ -235,14 +237,14 @@ test('a task that its timer has moved gets no response', () => {
     hanging.letGo()
     await ended(engine, next.obj_id)
     assert.deepEqual(await taskOf(engine, obj_id), task)
-    assert.deepEqual([task.node_id, task.dataText], ['late', '{"a":1}'])
+    assert.deepEqual([task.node_id, task.data_text], ['late', '{"a":1}'])
   })
 })
 
 test('a canceled task gets no response', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url }))
+    await engine.processes.put(processOf({ url: server.url }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     await until(() => hanging.open.length === 1)
     await engine.tasks.cancel({ conv_id, obj_id: obj_id as string })
@@ -259,7 +261,7 @@ test('a canceled task gets no response', () => {
 test('a response is merged into the data as it is then', () => {
   const hanging = patient()
   return stage(hanging.answer, async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, extra: { a: '{{a}}' } }))
+    await engine.processes.put(processOf({ url: server.url, extra: { a: '{{a}}' } }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 1, b: 1, c: 1 } })
     await until(() => hanging.open.length === 1)
     const target = { conv_id, obj_id: obj_id as string }
@@ -273,7 +275,7 @@ test('a response is merged into the data as it is then', () => {
 
 test('a retry by an administrator is another job, with a key of its own', () =>
   stage(answerJson('no', 400), async ({ server, engine }) => {
-    await engine.putProcess(processOf({ url: server.url, err_node_id: '' }))
+    await engine.processes.put(processOf({ url: server.url, err_node_id: '' }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     const target = { conv_id, obj_id: obj_id as string }
     for (const asked of [1, 2]) {
@@ -291,7 +293,9 @@ test('a hundred tasks at once make one call each', () => {
   return stage(
     answerJson('{"answered":true}'),
     async ({ server, engine }) => {
-      await engine.putProcess(processOf({ url: server.url, max_threads: 5, extra: { n: '{{n}}' } }))
+      await engine.processes.put(
+        processOf({ url: server.url, max_threads: 5, extra: { n: '{{n}}' } }),
+      )
       const ops = Array.from({ length: 100 }, (_, n) => ({
         ...{ type: 'create', obj: 'task', conv_id, data: { n } },
       }))
@@ -312,8 +316,8 @@ test('a failed store starts no call again', async () => {
   const server = await callServer(answerJson())
   const tree = memoryTree()
   const options = { clock: fakeClock(), allow_hosts: [server.host] }
-  const setup = await engineOn(tree, { ...options, timers: false })
-  await setup.putProcess(processOf({ url: server.url }))
+  const setup = await engineOn(tree, { ...options, background: false })
+  await setup.processes.put(processOf({ url: server.url }))
   for (let tasks = 0; tasks < 3; tasks++) await setup.create({ conv_id, data: {} })
   await setup.close()
   let failures = 0

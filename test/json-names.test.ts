@@ -75,7 +75,7 @@ test('conditions, code and the data of a task have the keys that were sent', asy
   const to = (to_node_id: string) => ({ type: 'go', to_node_id })
   const node = (id: string, ...logics: object[]) => ({ id, obj_type: 0, condition: { logics } })
   const engine = await openEngine(':memory:')
-  await engine.putProcess({
+  await engine.processes.put({
     obj_id: 1,
     scheme: {
       nodes: [

@@ -41,7 +41,7 @@ before(async () => {
   const path = join(folder, 'tasks.lmdb')
   const engine = await openEngine(path, { public_url: 'http://x.example' })
   const { id: user, secret } = await engine.users.add()
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   await engine.processes.share(conv_id, user)
   const { address, callbacks } = await engine.processes.webhook(conv_id, { address: 'new' })
   await engine.close()
@@ -85,7 +85,7 @@ async function withServers(spoil: () => Promise<unknown>, fn: (bed: Bed) => Prom
     if (event.startsWith('key_')) events.push(state === undefined ? event : `${event} ${state}`)
   }
   const logger = { debug: note, info: note, warn: note, error: note }
-  const engine = servedEngine(await openEngine(file.path, { clock, logger, timers: false }))
+  const engine = servedEngine(await openEngine(file.path, { clock, logger, background: false }))
   const http = await serveHttp(engine, { port: 0 })
   const grpc = await serveGrpc(engine, { port: 0, plain: true })
   const client = openClient(grpc.address)

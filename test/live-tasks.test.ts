@@ -28,10 +28,10 @@ const rows: [string, object[], number, number | undefined][] = [
 for (const [name, logics, live, refused] of rows) {
   test(`a process that ${name} has at most its limit of live tasks`, async () => {
     const { engine } = await opened({ limits })
-    await engine.putProcess(processWith(logics))
+    await engine.processes.put(processWith(logics))
     let most = 0
     const counted = (async () => {
-      for await (const _change of engine.watch()) {
+      for await (const _change of engine.changes()) {
         const [process] = await engine.processes.list()
         most = Math.max(most, process?.tasks ?? 0)
       }
@@ -51,7 +51,7 @@ for (const [name, logics, live, refused] of rows) {
 
 test('what is stored counts after a reopening, and each departure makes room for one', async () => {
   const { bed, engine: first } = await opened({ limits })
-  await first.putProcess(processWith(waiting))
+  await first.processes.put(processWith(waiting))
   await first.apply(creates(max))
   await first.close()
   const engine = await bed.open()
@@ -70,7 +70,7 @@ test('what is stored counts after a reopening, and each departure makes room for
 test('a process without room leaves one line in a minute, and other processes go on', async () => {
   const logger = linesLogger()
   const { engine, clock } = await opened({ limits, logger })
-  for (const obj_id of [1, 2]) await engine.putProcess(processWith(waiting, {}, { obj_id }))
+  for (const obj_id of [1, 2]) await engine.processes.put(processWith(waiting, {}, { obj_id }))
   for (const refused of [20, 10, 10]) {
     if (refused === 10) clock.advance(31_000)
     await engine.apply(creates(refused === 20 ? max + refused : refused))
@@ -84,7 +84,7 @@ test('a process without room leaves one line in a minute, and other processes go
 
 test('0 sets no limit', async () => {
   const { engine } = await opened({ limits: { process_tasks_max: 0 } })
-  await engine.putProcess(processWith(waiting))
+  await engine.processes.put(processWith(waiting))
   const results = await engine.apply(creates(100))
   assert.ok(results.every(({ proc }) => proc === 'ok'))
   await engine.close()

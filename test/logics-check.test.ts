@@ -38,10 +38,11 @@ async function breachesAfter(
 ): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-check-'))
   const path = join(folder, 'tasks.lmdb')
-  const open = (): Promise<Engine> => openEngine(path, { clock: fakeClock(now_ms), timers: false })
+  const open = (): Promise<Engine> =>
+    openEngine(path, { clock: fakeClock(now_ms), background: false })
   try {
     let engine = await open()
-    await engine.putProcess(definition)
+    await engine.processes.put(definition)
     const { obj_id = '' } = await engine.create({ conv_id: 5, data: {} })
     assert.deepEqual((await engine.check()).breaches, [])
     // So that LMDB has all of it: a close leaves a few last commits behind its pages.

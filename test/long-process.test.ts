@@ -24,7 +24,7 @@ for (const [name, node, status, tag] of rows) {
       if (at === last) return { id: `n${at}`, ...node }
       return { id: `n${at}`, obj_type: at === 0 ? 1 : 0, condition: { logics: [to(at + 1)] } }
     })
-    await engine.putProcess({ obj_id: 1, scheme: { nodes } })
+    await engine.processes.put({ obj_id: 1, scheme: { nodes } })
     const { obj_id = '' } = await engine.create({ conv_id: 1, data: {} })
     await settled(engine)
     const task = await engine.task({ conv_id: 1, obj_id })

@@ -78,7 +78,7 @@ test('of a file: commits, their durations, its bytes, the disk and whether it is
   const { path: folder, remove } = tempFolder()
   const engine = await openEngine(join(folder, 'tasks.lmdb'))
   const { register } = engineMetrics(engine)
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const commits = engine.statistics().store.commits
   for (let n = 0; n < 3; n++) await engine.create({ conv_id, data: {} })
   const samples = sampled(await register.metrics())
@@ -114,7 +114,7 @@ describe('tasks by process', () => {
     const engine = await openEngine(':memory:', { limits: { processes_measured_max: 2 } })
     const sizes = { p1: 1, p2: 4, p3: 2, other: 9, p5: 3 }
     for (const [id, tasks] of Object.entries(sizes)) {
-      await engine.putProcess(processOf(id))
+      await engine.processes.put(processOf(id))
       for (let n = 0; n < tasks; n++) await engine.create({ conv_id: id, data: {} })
     }
     const { register } = engineMetrics(engine)
@@ -130,7 +130,7 @@ describe('tasks by process', () => {
 
   test('are read once for all who ask within a second, and what was read stands after the close', async () => {
     const engine = await openEngine(':memory:')
-    await engine.putProcess(process_definition)
+    await engine.processes.put(process_definition)
     await engine.create({ conv_id, data: {} })
     let reads = 0
     const tasks: Engine['tasks'] = {
@@ -156,7 +156,7 @@ describe('GET /metrics', () => {
 
   before(async () => {
     engine = servedEngine(await openEngine(':memory:'))
-    await engine.putProcess(process_definition)
+    await engine.processes.put(process_definition)
     operator = await serveOperator(engine, {
       port: 0,
       limits: { reader_stalled_ms_max: 200 },

@@ -39,7 +39,7 @@ const told: object[] = []
 
 before(async () => {
   engine = await openEngine(':memory:')
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const seen = { ...servedEngine(engine), emit: recorder(told) }
   server = await serveOperator(seen, { port: 0 })
 })
@@ -391,7 +391,7 @@ describe('the feed', () => {
   })
 
   test('of one process, with the data of tasks as it is stored', async () => {
-    await engine.putProcess({ ...process_definition, obj_id: 55 })
+    await engine.processes.put({ ...process_definition, obj_id: 55 })
     await create('not this one')
     await engine.create({
       conv_id: 55,
@@ -403,13 +403,13 @@ describe('the feed', () => {
     assert.ok(/"data":\{"n":1\.10, ?"big":12345678901234567890\}\}\}$/.test(data), data)
     const { task } = JSON.parse(data)
     assert.deepEqual([task.ref, task.ref_is_number, task.user_id], ['7', true, null])
-    assert.ok(!('history' in task) && !('dataText' in task))
+    assert.ok(!('history' in task) && !('data_text' in task))
     await feed.return(undefined)
   })
 
   test('tells a reader whose position has left the window, at the start and later', async () => {
     const small = await openEngine(':memory:', { limits: { changes_bytes_max: 2_000 } })
-    await small.putProcess(process_definition)
+    await small.processes.put(process_definition)
     const own = await serveOperator(small, { port: 0 })
     const fill = async (): Promise<void> => {
       for (let n = 0; n < 60; n++) await small.create({ conv_id, data: {} })

@@ -12,6 +12,7 @@ import { serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/index.ts'
 import { serveOperator } from '../src/operator.ts'
 import { openClient } from './support/grpc-client.ts'
+import { healthOf } from './support/health.ts'
 import { conv_id, createBody, process_definition } from './support/http-server.ts'
 import { tempFolder } from './support/package-folder.ts'
 
@@ -55,7 +56,7 @@ async function answers(engine: Engine): Promise<string> {
 
 test('a key file that is missing', async () => {
   const first = await openEngine(path)
-  await first.putProcess(process_definition)
+  await first.processes.put(process_definition)
   await first.users.add({ id: 13000 })
   const { address } = await first.processes.webhook(conv_id, { address: 'new', user: 13000 })
   webhook = address as string
@@ -73,7 +74,8 @@ test('a commit log that is lost', async () => {
   const engine = await openEngine(path)
   await engine.create({ conv_id, data: {} })
   for (const name of readdirSync(folder)) if (/-log-/.test(name)) rmSync(join(folder, name))
-  while (engine.health() !== 'store_failed') await new Promise((resolve) => setTimeout(resolve, 20))
+  while (healthOf(engine) !== 'store_failed')
+    await new Promise((resolve) => setTimeout(resolve, 20))
   const text = await answers(engine)
   assert.match(text, /store_failed: the store has failed/)
   assert.ok(!text.includes(hidden) && !text.includes(top), text)

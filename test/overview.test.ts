@@ -149,7 +149,7 @@ describe('failed tasks, processes and health', () => {
   const changes: readonly (readonly [string, () => Promise<unknown>, object[], string[]])[] = [
     [
       'a new process',
-      () => engine.putProcess(sortingProcess('c')),
+      () => engine.processes.put(sortingProcess('c')),
       [{ conv_id: 'c', status: 'active' }],
       [],
     ],

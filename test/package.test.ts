@@ -392,8 +392,8 @@ const logics = [{ type: 'api_code', lang: 'js', src }, { type: 'go', to_node_id:
 const nodes = [{ id: 'start', obj_type: 1, condition: { logics } }]
 nodes.push({ id: 'end', obj_type: 2, options: { save_task: true } })
 const engine = await openEngine(':memory:')
-await engine.putProcess({ obj_id: 5, scheme: { nodes } })
-const changes = engine.watch({ conv_id: 5 })
+await engine.processes.put({ obj_id: 5, scheme: { nodes } })
+const changes = engine.changes({ conv_id: 5 })
 const { obj_id } = await engine.create({ conv_id: 5, data: {} })
 for await (const { node_id } of changes) if (node_id === 'end') break
 console.log((await engine.task({ conv_id: 5, obj_id })).data.v)
@@ -422,7 +422,7 @@ import { defineProcess, end } from 'conveyor-engine/define'
 
 export async function use(): Promise<Engine> {
   const engine = await openEngine(':memory:')
-  await engine.putProcess(defineProcess({ id: 1, nodes: { start: end() } }))
+  await engine.processes.put(defineProcess({ id: 1, nodes: { start: end() } }))
   return engine
 }
 `
@@ -476,7 +476,7 @@ export async function call(folder: string): Promise<string | undefined> {
 
 export async function use(definition: unknown): Promise<string> {
   await using engine: Engine = await openEngine(':memory:', { limits: { ops_max: 10 } })
-  await engine.putProcess(definition, { conv_id: '1234' })
+  await engine.processes.put(definition, { conv_id: '1234' })
   const [created] = await engine.apply([
     { type: 'create', obj: 'task', conv_id: 1234, ref: 'order-1', data: rawJson('{"amount":1.10}') },
   ])
@@ -485,7 +485,7 @@ export async function use(definition: unknown): Promise<string> {
   const server: HttpServer = await serveHttp(engine, { port: 0 })
   const port: number = server.address.port
   await server.drain()
-  for await (const change of engine.watch({ conv_id: 1234 })) return change.obj_id
+  for await (const change of engine.changes({ conv_id: 1234 })) return change.obj_id
   // @ts-expect-error: a limit that does not exist
   await openEngine(':memory:', { limits: { nothing_max: 10 } }).catch((error: unknown) => {
     if (isFault(error)) console.error(error.code)

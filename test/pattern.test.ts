@@ -212,8 +212,8 @@ test('a task waits as failed, and a create is refused, where a pattern takes too
     { id: 'end', obj_type: 2, options: { save_task: true } },
   ]
   const params = [{ name: 'a', type: 'string', flags: ['input'], regex }]
-  await engine.putProcess({ obj_id: 1, scheme: { nodes } })
-  await engine.putProcess({ obj_id: 2, params, scheme: { nodes } })
+  await engine.processes.put({ obj_id: 1, scheme: { nodes } })
+  await engine.processes.put({ obj_id: 2, params, scheme: { nodes } })
   const data = { a: 'a'.repeat(40) }
   await engine.create({ conv_id: 1, ref: 'r', data })
   const task = await engine.task({ conv_id: 1, ref: 'r' })

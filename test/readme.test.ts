@@ -383,7 +383,7 @@ let drain: () => Promise<void>
 
 before(async () => {
   engine = await openEngine(':memory:')
-  await engine.putProcess(
+  await engine.processes.put(
     JSON.parse(readFileSync(join(top, 'src/examples/callback.conv.json'), 'utf8')),
   )
   SECRET = (await engine.users.add()).secret

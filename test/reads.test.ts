@@ -75,7 +75,7 @@ const rows: readonly (readonly [template: string, granted: string, ungranted: st
 
 test('a template reads counts, sums and data of another process', async () => {
   await using engine = await openEngine(':memory:')
-  await engine.putProcesses([account, reader('')])
+  await engine.processes.putMany([account, reader('')])
   await engine.processes.setAlias('accounts', 7)
   await engine.create({ conv_id: 7, ref: 'ann', data: { n: '2.5' } })
   await engine.create({ conv_id: 7, ref: 'bob', data: { n: 3 } })
@@ -93,7 +93,7 @@ test('a template reads counts, sums and data of another process', async () => {
     return tag === undefined ? got : `${tag} ${description}`
   }
   for (const [template, granted, ungranted] of rows) {
-    await engine.putProcess(reader(template))
+    await engine.processes.put(reader(template))
     assert.deepEqual([await gets('13000'), await gets('13001')], [granted, ungranted], template)
   }
 })

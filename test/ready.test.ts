@@ -17,6 +17,7 @@ import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { healthOf } from './support/health.ts'
 import { tempFolder } from './support/package-folder.ts'
 
 interface Trouble {
@@ -212,7 +213,7 @@ describe('a probe', () => {
       assert.deepEqual((await engine.check()).breaches, [])
       await engine.close()
       assert.deepEqual(Object.keys(reasonsOf(await engine.ready())), ['open', 'commit'])
-      assert.equal(engine.health(), 'shutting_down')
+      assert.equal(healthOf(engine), 'shutting_down')
     }
     folder.remove()
   })

@@ -26,7 +26,7 @@ async function openBed(options: EngineOptions = {}) {
   const logger = { debug() {}, info() {}, error() {}, warn: (line: object) => void told.push(line) }
   const open = (): Promise<Engine> => engineOn(tree, { clock, logger, ...options })
   let engine = await open()
-  await engine.putProcess(counting_process)
+  await engine.processes.put(counting_process)
   await engine.users.add({ id: user.user })
   await engine.processes.share('1234', user.user)
   return {

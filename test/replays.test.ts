@@ -313,7 +313,7 @@ describe('records', () => {
           await pass(bed, (gone_s - answered_s) * 1_000)
           assert.equal(await bed.kept(), 0)
         },
-        { limits: { window_s } },
+        { limits: { window_ms: window_s * 1_000 } },
       ),
     )
   }

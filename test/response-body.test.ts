@@ -16,7 +16,7 @@ const task: Task = {
   change_time_ms: 1_700_000_001_000,
   node_id: 'wait',
   node_prev_id: '',
-  dataText: '{"a":1.10,"__proto__":[]}',
+  data_text: '{"a":1.10,"__proto__":[]}',
   data: {},
 }
 const shown =

@@ -96,7 +96,7 @@ for (const [what, callers_of, start, is_refused, skip] of rows) {
       await callers.close()
       await service.end()
 
-      const engine = await openEngine(file.path, { timers: false })
+      const engine = await openEngine(file.path, { background: false })
       const { verdict, there } = await judgeLanes(engine, lanes)
       await engine.close()
       assert.deepEqual(verdict, { lost: [], half: [], strange: [], double: [], breaches: [] })

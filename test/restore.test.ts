@@ -66,8 +66,8 @@ interface Made {
 /** A closed file with a user, two processes and `tasks` tasks, in a folder of its own. */
 async function makeFile(tasks: number): Promise<Made> {
   const path = join(await mkdtemp(join(folder, 'made-')), 'tasks.lmdb')
-  const engine = await openEngine(path, { timers: false })
-  await engine.putProcesses([timed, waiting])
+  const engine = await openEngine(path, { background: false })
+  await engine.processes.putMany([timed, waiting])
   const { id: user, secret } = await engine.users.add()
   for (const conv_id of [7, 8]) await engine.processes.share(conv_id, user)
   for (let n = 0; n < tasks; n++) await engine.create({ conv_id: 8, ref: `r${n}`, data: {} })
@@ -159,7 +159,7 @@ describe('the drill', () => {
 async function makeKilled(tasks: number): Promise<Made> {
   const made = await makeFile(0)
   const path = join(await mkdtemp(join(folder, 'killed-')), 'tasks.lmdb')
-  const engine = await openEngine(made.path, { timers: false })
+  const engine = await openEngine(made.path, { background: false })
   for (let n = 0; n < tasks; n++) await engine.create({ conv_id: 8, ref: `old-${n}`, data: {} })
   for (const end of ['', '-log-0', '-log-1', '.key']) await copyFile(made.path + end, path + end)
   await engine.close()
@@ -168,7 +168,7 @@ async function makeKilled(tasks: number): Promise<Made> {
 
 /** How many tasks it has, and whether its key fits. */
 async function look(path: string): Promise<string> {
-  const engine = await openEngine(path, { timers: false })
+  const engine = await openEngine(path, { background: false })
   try {
     const { breaches, counts } = await engine.check()
     const { problem } = servedEngine(engine).keyState()
@@ -357,7 +357,7 @@ describe('what a backup and a restore leave', () => {
       const { path } = await makeFile(20)
       const filler = join(disk.path, 'filler')
       const copy = join(disk.path, 'copy.lmdb')
-      const engine = await openEngine(path, { timers: false })
+      const engine = await openEngine(path, { background: false })
       const says = /copy\.lmdb: the disk is full; make room, nothing was left/
       // It may fill at any page of the copy.
       let refused = 0

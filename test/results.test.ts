@@ -46,7 +46,7 @@ const limits = { moves_without_rest_max: 5 }
 /** An engine with one task that waits. */
 async function opened(options: EngineOptions = {}, tree = memoryTree()): Promise<Engine> {
   const engine = await engineOn(tree, { ...options, limits: { ...limits, ...options.limits } })
-  await engine.putProcess(definition)
+  await engine.processes.put(definition)
   await engine.create({ ...target, data: {} })
   return engine
 }
@@ -226,7 +226,7 @@ describe('ten thousand waits', () => {
         return clock.wake_at(at_ms, fn)
       },
     }
-    const engine = await opened({ clock: counting, timers: false })
+    const engine = await opened({ clock: counting, background: false })
     const one = new AbortController()
     const ends = new Map<string, number>()
     const waits = Array.from({ length: count }, async (_, n) => {

@@ -37,7 +37,7 @@ const conv_id = 1234
 async function filled(): Promise<{ readonly path: string; readonly obj_id: string }> {
   const path = newPath()
   const engine = await openEngine(path)
-  await engine.putProcess(callback_process)
+  await engine.processes.put(callback_process)
   const { obj_id = '' } = await engine.create({ conv_id, ref: 'one', data: { text: 'some text' } })
   // A close leaves so little behind the pages, where frames have checksums of their own.
   await engine.backup(newPath())

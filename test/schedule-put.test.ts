@@ -14,10 +14,10 @@ describe('put', () => {
     withBed(async (bed, engine) => {
       const from_ms = bed.clock.now_ms()
       const first = { id: 's', state: 'created', next_ms: from_ms + hour_ms }
-      assert.deepEqual(await engine.schedule(s), first)
+      assert.deepEqual(await engine.schedules.put(s), first)
       await pass(bed, 10 * minute_ms)
       const same = { ...s, data: { n: 2, a: 1 }, timezone: 'UTC', catch_up: 'latest' } as const
-      assert.deepEqual(await engine.schedule(same), { ...first, state: 'unchanged' })
+      assert.deepEqual(await engine.schedules.put(same), { ...first, state: 'unchanged' })
       const next_ms = from_ms + 10 * minute_ms + hour_ms
       const other = { ...s, data: { n: 3 }, due_key: 'due_ms' }
       assert.deepEqual(await engine.schedules.put(other), { id: 's', state: 'updated', next_ms })
@@ -32,16 +32,16 @@ describe('put', () => {
   it('of a past time is refused, of one that was made changes nothing', () =>
     withBed(async (bed, engine) => {
       const once = { id: 'once', at_ms: bed.clock.now_ms() + 1, conv_id: 'job' }
-      assert.equal((await engine.schedule(once)).state, 'created')
+      assert.equal((await engine.schedules.put(once)).state, 'created')
       await pass(bed, 1)
-      assert.deepEqual(await engine.schedule(once), {
+      assert.deepEqual(await engine.schedules.put(once), {
         id: 'once',
         state: 'unchanged',
         next_ms: null,
       })
       assert.equal((await engine.schedules.show('once')).state, 'ended')
       assert.deepEqual(await madeBy(engine, 'once'), ['2026-01-01T00:00:00.001Z'])
-      await assert.rejects(engine.schedule({ ...once, id: 'late' }), { code: 'bad_schedule' })
+      await assert.rejects(engine.schedules.put({ ...once, id: 'late' }), { code: 'bad_schedule' })
       return engine
     }))
 
@@ -103,7 +103,7 @@ describe('put', () => {
     it(`${JSON.stringify(given).slice(0, 70)} is refused`, () =>
       withBed(async (_bed, engine) => {
         const input = { id: 's', conv_id: 'job', ...given } as ScheduleInput
-        const error: unknown = await engine.schedule(input).then(undefined, (thrown) => thrown)
+        const error: unknown = await engine.schedules.put(input).then(undefined, (thrown) => thrown)
         assert.ok(isFault(error) && error.code === 'bad_schedule', String(error))
         assert.match(error.message, sentence)
         assert.deepEqual(await engine.schedules.list(), [])
@@ -113,7 +113,7 @@ describe('put', () => {
 
   it('for a process that is not there is refused', () =>
     withBed(async (_bed, engine) => {
-      const missing = engine.schedule({ ...s, conv_id: 'nowhere' })
+      const missing = engine.schedules.put({ ...s, conv_id: 'nowhere' })
       await assert.rejects(missing, { code: 'conv_not_found' })
       return engine
     }))
@@ -123,9 +123,9 @@ describe('pause, resume, run and remove', () => {
   it('do so, and refuse an unknown id', () =>
     withBed(async (bed, engine) => {
       const { schedules } = engine
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job', due_key: 'n' })
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job', due_key: 'n' })
       await schedules.pause('s')
-      await engine.schedule({ id: 's', cron: '30 * * * *', conv_id: 'job', due_key: 'n' })
+      await engine.schedules.put({ id: 's', cron: '30 * * * *', conv_id: 'job', due_key: 'n' })
       assert.equal((await schedules.show('s')).state, 'paused', 'a new definition does not resume')
       await pass(bed, 25 * minute_ms)
       const ran = await schedules.run('s')
@@ -149,9 +149,9 @@ describe('pause, resume, run and remove', () => {
 
   it('with timers off nothing is created, and run works', () =>
     withBed(async (bed, engine) => {
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job' })
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       await engine.close()
-      const off = await bed.open({ timers: false })
+      const off = await bed.open({ background: false })
       bed.clock.advance(hour_ms)
       await off.schedules.run('s')
       await off.flush()
@@ -162,7 +162,7 @@ describe('pause, resume, run and remove', () => {
 
   it('are refused once the engine is closed', () =>
     withBed(async (bed, engine) => {
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job' })
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       await engine.close()
       await assert.rejects(engine.schedules.pause('s'), { code: 'shutting_down' })
       await assert.rejects(engine.schedules.run('s'), { code: 'shutting_down' })

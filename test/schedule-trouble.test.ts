@@ -17,6 +17,7 @@ import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { healthOf } from './support/health.ts'
 import { engineOn, settled } from './support/model-setup.ts'
 import {
   hour_ms,
@@ -51,16 +52,16 @@ describe('a crash', () => {
       }
       const clock = fakeClock(Date.parse('2026-01-01'))
       const engine = await engineOn(tree, { clock })
-      await engine.putProcess(job)
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job' })
+      await engine.processes.put(job)
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       is_crashed = true
       clock.advance(hour_ms)
-      while (engine.health() !== 'store_failed') {
+      while (healthOf(engine) !== 'store_failed') {
         await new Promise((resolve) => setImmediate(resolve))
       }
       await engine.close().catch(() => {})
       is_crashed = false
-      const again = await engineOn(tree, { clock, timers: false })
+      const again = await engineOn(tree, { clock, background: false })
       assert.equal((await tasksOf(again)).length, made)
       await again.close()
       const last = await engineOn(tree, { clock })
@@ -90,7 +91,7 @@ describe('a crash', () => {
         setTimeout(() => running.kill('SIGKILL'), 200 * Math.random())
         assert.equal((await ended)[1], 'SIGKILL')
       }
-      const engine = await openEngine(path, { timers: false })
+      const engine = await openEngine(path, { background: false })
       let due_times = 0
       for (const { id, cron, every_ms, timezone = 'UTC' } of scheduled) {
         const made = await madeBy(engine, id)
@@ -121,10 +122,10 @@ describe('a crash', () => {
     const tree = memoryTree()
     const clock = fakeClock(Date.parse('2026-01-01'))
     const bugs: unknown[] = []
-    const first = await engineOn(tree, { clock, timers: false })
-    await first.putProcess(job)
+    const first = await engineOn(tree, { clock, background: false })
+    await first.processes.put(job)
     for (const id of ['s', 'bad', 't'])
-      await first.schedule({ id, cron: '0 * * * *', conv_id: 'job' })
+      await first.schedules.put({ id, cron: '0 * * * *', conv_id: 'job' })
     // As a Node without this zone would find it.
     const record = decodeRecord<ScheduleRecord>(tree.get(scheduleKey('bad')) as Buffer)
     await tree.commit(
@@ -148,8 +149,8 @@ describe('a crash', () => {
     let free_bytes = 2 ** 30
     const clock = fakeClock(Date.parse('2026-01-01'))
     const engine = await engineOn({ ...below, freeBytes: () => free_bytes }, { clock })
-    await engine.putProcess(job)
-    await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job' })
+    await engine.processes.put(job)
+    await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
     free_bytes = 0
     clock.advance(hour_ms)
     for (let n = 0; n < 10; n++) {
@@ -195,29 +196,29 @@ describe('a refused due time', () => {
     [
       'its data does not fit the parameters',
       'wrong_validate_params',
-      (engine) => engine.schedule({ ...s, data: { n: 'x' } }),
-      (engine) => engine.schedule(s),
+      (engine) => engine.schedules.put({ ...s, data: { n: 'x' } }),
+      (engine) => engine.schedules.put(s),
       ['03:00:00'],
     ],
     [
       'its ref is taken',
       'not_unical_ref',
       async (engine) => {
-        await engine.schedule(s)
-        await engine.putProcess(waiting, { moves: { end: 'e' } })
+        await engine.schedules.put(s)
+        await engine.processes.put(waiting, { moves: { end: 'e' } })
         for (const hour of [1, 2]) {
           const ref = `s@2026-01-01T0${hour}:00:00Z`
           assert.equal((await engine.create({ conv_id: 'job', ref, data: { n: 1 } })).proc, 'ok')
         }
       },
-      (engine) => engine.putProcess(job, { moves: { w: 'end', e: 'end' } }),
+      (engine) => engine.processes.put(job, { moves: { w: 'end', e: 'end' } }),
       ['01:00:00', '02:00:00', '03:00:00'],
     ],
     [
       'the process is paused',
       'conveyor_is_not_active',
       async (engine) => {
-        await engine.schedule(s)
+        await engine.schedules.put(s)
         await engine.processes.pause('job')
       },
       (engine) => engine.processes.resume('job'),
@@ -227,10 +228,10 @@ describe('a refused due time', () => {
       'the process has gone',
       'conv_not_found',
       async (engine) => {
-        await engine.schedule(s)
+        await engine.schedules.put(s)
         await engine.processes.remove('job')
       },
-      (engine) => engine.putProcess(job),
+      (engine) => engine.processes.put(job),
       ['01:00:00', '02:00:00', '03:00:00'],
     ],
   ]

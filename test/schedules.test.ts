@@ -88,7 +88,7 @@ describe('thousands of due times in virtual days', () => {
         { id: 'often', every_ms: 7 * minute_ms + 1, conv_id: 'job' },
         { id: 'once', at_ms: began_ms + day_ms + 1, conv_id: 'job' },
       ]
-      for (const one of each) await engine.schedule({ ...one, catch_up: 'all' })
+      for (const one of each) await engine.schedules.put({ ...one, catch_up: 'all' })
       for (let day = 0; day < days; day++) {
         // Steps of all lengths: on time, a little late, and missed.
         for (const step of [1, 59_999, 60_001, 5 * hour_ms]) await pass(bed, step)
@@ -131,7 +131,7 @@ describe('thousands of due times in virtual days', () => {
 
   it('not a millisecond early', () =>
     withBed(async (bed, engine) => {
-      await engine.schedule({ id: 's', every_ms: 1_000, conv_id: 'job' })
+      await engine.schedules.put({ id: 's', every_ms: 1_000, conv_id: 'job' })
       await pass(bed, 999)
       assert.deepEqual(await madeBy(engine, 's'), [])
       await pass(bed, 1)
@@ -142,15 +142,15 @@ describe('thousands of due times in virtual days', () => {
   it('a thousand schedules due at one moment', () =>
     withBed(async (bed, engine) => {
       const ids = Array.from({ length: 1_000 }, (_, n) => `s${n}`)
-      const puts = ids.map((id) => engine.schedule({ id, cron: '0 * * * *', conv_id: 'job' }))
+      const puts = ids.map((id) => engine.schedules.put({ id, cron: '0 * * * *', conv_id: 'job' }))
       await Promise.all(puts)
       await pass(bed, hour_ms)
       assert.equal((await tasksOf(engine)).length, 1_000)
-      await assert.rejects(engine.schedule({ id: 'more', every_ms: 1_000, conv_id: 'job' }), {
+      await assert.rejects(engine.schedules.put({ id: 'more', every_ms: 1_000, conv_id: 'job' }), {
         code: 'not_possible',
         message: '1000 schedules are stored, which is schedules_max',
       })
-      await engine.schedule({ id: 's1', cron: '1 * * * *', conv_id: 'job' })
+      await engine.schedules.put({ id: 's1', cron: '1 * * * *', conv_id: 'job' })
       return engine
     }))
 })
@@ -180,7 +180,7 @@ describe('what was missed', () => {
           async (bed, first) => {
             let engine = first
             const { clock } = bed
-            await engine.schedule({ id: 's', cron, conv_id: 'job', catch_up })
+            await engine.schedules.put({ id: 's', cron, conv_id: 'job', catch_up })
             if (start === 'closed') await engine.close()
             if (start === 'schedule paused') await engine.schedules.pause('s')
             if (start === 'process paused') await engine.processes.pause('job')
@@ -222,7 +222,7 @@ describe('what was missed', () => {
     await withBed(
       async (bed, engine) => {
         for (const id of ['a', 'b', 'c']) {
-          await engine.schedule({ id, cron: '* * * * *', conv_id: 'job', catch_up: 'all' })
+          await engine.schedules.put({ id, cron: '* * * * *', conv_id: 'job', catch_up: 'all' })
         }
         let is_over = false
         const count = (): void => {
@@ -242,8 +242,8 @@ describe('what was missed', () => {
   it('a year of seconds is looked up, not counted', () =>
     withBed(async (bed, engine) => {
       const cron = '* * * * * *'
-      await engine.schedule({ id: 'all', cron, conv_id: 'job', catch_up: 'all' })
-      await engine.schedule({ id: 'latest', cron, conv_id: 'job' })
+      await engine.schedules.put({ id: 'all', cron, conv_id: 'job', catch_up: 'all' })
+      await engine.schedules.put({ id: 'latest', cron, conv_id: 'job' })
       await engine.close()
       bed.clock.set(Date.parse('2027-01-01'))
       const again = await bed.open()
@@ -262,11 +262,11 @@ describe('a clock that is set back', () => {
   it('makes no due time twice, also for a new definition', () =>
     withBed(async (bed, engine) => {
       const { clock } = bed
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job' })
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       await pass(bed, 2 * hour_ms, hour_ms)
       clock.set(clock.now_ms() - 90 * minute_ms)
       await pass(bed, 89 * minute_ms, minute_ms)
-      await engine.schedule({ id: 's', cron: '0 * * * *', conv_id: 'job', data: { n: 2 } })
+      await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job', data: { n: 2 } })
       await pass(bed, hour_ms + minute_ms, minute_ms)
       const made = ['2026-01-01T01:00:00Z', '2026-01-01T02:00:00Z', '2026-01-01T03:00:00Z']
       assert.deepEqual(await madeBy(engine, 's'), made)

@@ -2,16 +2,12 @@
  * Finding tasks: each filter in both orders against a model that looks at every task, cursors, the
  * bound of one call, and what is refused with which choices.
  */
+
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { taskKey } from '../src/codec/keys.ts'
-import {
-  type CountFilter,
-  rawJson,
-  type Task,
-  type TaskFilter,
-  type TaskQuery,
-} from '../src/index.ts'
+import type { CountFilter } from '../src/engine/api/search-api.ts'
+import { rawJson, type Task, type TaskFilter, type TaskQuery } from '../src/index.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
@@ -21,7 +17,7 @@ import { fill, readAll } from './support/search-setup.ts'
 const count = 420
 const clock = fakeClock()
 const tree = memoryTree()
-const engine = await engineOn(tree, { clock, timers: false, limits: { search_tasks_max: 90 } })
+const engine = await engineOn(tree, { clock, background: false, limits: { search_tasks_max: 90 } })
 const begin_ms = clock.now_ms()
 const all = await readAll(engine, await fill(engine, clock, count))
 after(() => engine.close())
@@ -293,7 +289,7 @@ describe('conditions compare by value', () => {
   function single(): Promise<{ conv_id: string }> {
     made ??= (async () => {
       const { sortingProcess } = await import('./support/search-setup.ts')
-      await engine.putProcess({ ...sortingProcess('values'), params: [] })
+      await engine.processes.put({ ...sortingProcess('values'), params: [] })
       const wait = `${data.slice(0, -1)},"kind":"wait"}`
       await engine.create({ conv_id: 'values', data: rawJson(wait) })
       return { conv_id: 'values' }
@@ -307,7 +303,7 @@ describe('while tasks move', () => {
     const own = fakeClock()
     const engine = await engineOn(memoryTree(), {
       clock: own,
-      timers: false,
+      background: false,
       limits: { search_tasks_max: 10 },
     })
     const ids = await fill(engine, own, 60)
@@ -339,7 +335,7 @@ describe('while tasks move', () => {
 it('damaged records are named and skipped', async () => {
   const own = fakeClock()
   const below = memoryTree()
-  const engine = await engineOn(below, { clock: own, timers: false })
+  const engine = await engineOn(below, { clock: own, background: false })
   const ids = await fill(engine, own, 6)
   const broken = ids[1] as string
   await below.commit(changesOf([[taskKey(broken), Buffer.from('not a record')]]))

@@ -44,7 +44,7 @@ let count = 0
 async function newFile(): Promise<string> {
   const path = join(built.folder, `${count++}.lmdb`)
   const engine = await openEngine(path)
-  await engine.putProcess(callback_process)
+  await engine.processes.put(callback_process)
   await engine.close()
   return path
 }
@@ -66,7 +66,7 @@ async function create(path: string, ref: string): Promise<number> {
 
 /** The refs of the tasks that are there. */
 async function refsIn(path: string): Promise<(string | null)[]> {
-  const engine = await openEngine(path, { timers: false })
+  const engine = await openEngine(path, { background: false })
   try {
     assert.deepEqual((await engine.check()).breaches, [])
     return (await tasksOf(engine, 1234)).map(({ ref }) => ref)

@@ -40,7 +40,7 @@ for (const [what, failures, steps, where, calls_wanted] of rows) {
       return {}
     }
     engine.handle('charge', charge, { attempts_max: 2, backoff_ms: 1_000 })
-    await engine.putProcess(order)
+    await engine.processes.put(order)
     const { obj_id } = await engine.create({ conv_id: 7, data: {} })
     await settled(engine)
     for (const by_ms of steps) {
@@ -57,8 +57,8 @@ for (const [what, failures, steps, where, calls_wanted] of rows) {
 test('schedules that were due have made their tasks, and those are handled', async () => {
   const clock = testClock()
   const engine = await openEngine(':memory:', { clock, handlers: { charge: () => ({}) } })
-  await engine.putProcess(order)
-  await engine.schedule({ id: 'hourly', every_ms: 3_600_000, conv_id: 7, catch_up: 'all' })
+  await engine.processes.put(order)
+  await engine.schedules.put({ id: 'hourly', every_ms: 3_600_000, conv_id: 7, catch_up: 'all' })
   clock.advance(10 * 3_600_000)
   await settled(engine)
   assert.equal((await engine.tasks.count({ conv_id: 7, node_id: 'ship' })).total, 10)

@@ -59,11 +59,11 @@ const rows: [string, (engine: Engine, value: object) => unknown, RegExp | readon
   ['a variable', (engine, v) => engine.setVariables({ v }), /more than 100000/],
   [
     'a schedule',
-    (engine, data) => engine.schedule({ id: 's', every_ms: 1_000, conv_id: 1, data }),
+    (engine, data) => engine.schedules.put({ id: 's', every_ms: 1_000, conv_id: 1, data }),
     /100000/,
   ],
-  ['a definition', (engine, definition) => engine.putProcess(definition), /more than/],
-  ['definitions', (engine, definition) => engine.putProcesses([definition]), /more than/],
+  ['a definition', (engine, definition) => engine.processes.put(definition), /more than/],
+  ['definitions', (engine, definition) => engine.processes.putMany([definition]), /more than/],
   ['the client library', (_engine, data) => dataTextOf(data), /more than 500000/],
   ['a step that sets', (_engine, x) => setData({ x }), /larger than/],
   ['a step that compares', (_engine, x) => when('a', 'eq', x), /larger than/],
@@ -77,7 +77,7 @@ async function applied(engine: Engine, ops: readonly object[]): Promise<string[]
 for (const [name, call, expected] of rows) {
   test(`${name} refuses what holds one object a million times`, async () => {
     const engine = await openEngine(':memory:')
-    await engine.putProcess(processWith(waiting))
+    await engine.processes.put(processWith(waiting))
     reads = 0
     const answer = (async () => call(engine, shared()))()
     if (expected instanceof RegExp) await assert.rejects(answer, expected)
@@ -90,7 +90,7 @@ for (const [name, call, expected] of rows) {
 test('a handler that returns such a value fails its task', async () => {
   const engine = await openEngine(':memory:')
   engine.handle('db_call', () => shared())
-  await engine.putProcess(by_kind)
+  await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   reads = 0
   const { data, node_id } = await engine.result({ conv_id: 1, obj_id }, { timeout_ms: 10_000 })

@@ -123,7 +123,7 @@ async function runShop(stops: number, edits: readonly Edit[] = []): Promise<Verd
         for (const ref of running.known) known.set(ref, known.get(ref) ?? size)
       }
     }
-    const engine = await openEngine(join(shop.folder, 'tasks.lmdb'), { timers: false })
+    const engine = await openEngine(join(shop.folder, 'tasks.lmdb'), { background: false })
     const { sales } = load
     const { wrong, counts } = await judgeShop({ engine, sales, ledger, feed, known })
     await engine.close()

@@ -66,7 +66,7 @@ test('the table of files is read', () => {
 test('while open each file is one of the table; after a close the data is alone, and its key', async () => {
   const { db, ends } = place('secrets')
   const engine = await openEngine(db, options)
-  await engine.putProcess(callback_process)
+  await engine.processes.put(callback_process)
   await engine.users.add()
   await engine.create({ conv_id: 1234, ref: 'a', data: {} })
   assert.deepEqual(beside(ends(), open_with_secrets()), [])
@@ -86,7 +86,7 @@ test('a kill leaves what was there while open, and the opening after it clears i
     script,
     `import { openEngine } from ${JSON.stringify(pathToFileURL(codePath('src/index')).href)}
     const engine = await openEngine(process.argv[2])
-    await engine.putProcess(${JSON.stringify(callback_process)})
+    await engine.processes.put(${JSON.stringify(callback_process)})
     await engine.create({ conv_id: 1234, ref: 'a', data: {} })
     console.log('ready')
     setInterval(() => {}, 1_000)`,
@@ -112,7 +112,7 @@ test('a kill leaves what was there while open, and the opening after it clears i
 test('a backup is one file, and neither it nor a look at a closed file leaves another', async () => {
   const { db, ends } = place('looked-at')
   const engine = await openEngine(db, options)
-  await engine.putProcess(callback_process)
+  await engine.processes.put(callback_process)
   const served = place('served-backup')
   assert.equal((await run(['backup', served.db, '--db', db], { env })).exit, 0)
   assert.deepEqual(beside(served.ends(), closed()), [])

@@ -59,7 +59,7 @@ test('ops, requests, jobs, timers and tasks are counted once each', async () => 
     },
   })
   const engine = await bed.open()
-  await engine.putProcess(waits('p'))
+  await engine.processes.put(waits('p'))
   const before = engine.statistics()
   assert.deepEqual([before.ops, before.tasks.created], [{ create: { ok: 1 } }, 1], 'the sentinel')
 
@@ -106,7 +106,7 @@ test('a transaction that is rolled back counts nothing, and one that fails count
       await tree.commit(writes)
     },
   })
-  await engine.putProcess(waits('p'))
+  await engine.processes.put(waits('p'))
   await engine.apply([create('bad'), create('good')])
   const { obj_id = '' } = (await engine.task({ conv_id: 'p', ref: 'bad' })) ?? {}
   const draft = loadTask(await storeOf(tree).view(async (view) => view), obj_id)
@@ -134,7 +134,7 @@ test('a transaction that is rolled back counts nothing, and one that fails count
 test('due lag grows while nothing fires, and is over once all has fired', async () => {
   const bed = memoryBed()
   const engine = await bed.open()
-  await engine.putProcess(waits('p'))
+  await engine.processes.put(waits('p'))
   await engine.apply([create('r')])
   await settled(bed.clock)
   bed.clock.advance(61_000)
@@ -146,7 +146,7 @@ test('due lag grows while nothing fires, and is over once all has fired', async 
 
 test('waits, readers and handlers are counted while they last', async () => {
   const engine = await engineOn(memoryTree(), { clock: fakeClock() })
-  await engine.putProcess(waits('p'))
+  await engine.processes.put(waits('p'))
   await engine.apply([create('r')])
   const counts = (): number[] => {
     const { results_waiting, feed_readers, handlers } = engine.statistics()

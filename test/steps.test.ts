@@ -44,7 +44,7 @@ function chain(count: number, logic: JsonObject): JsonObject[] {
 async function openWith(nodes: readonly JsonObject[], params: readonly JsonObject[] = []) {
   const engine = await openEngine(':memory:')
   const scheme = { nodes: [...nodes] }
-  await engine.putProcess({ obj_type: 1, obj_id: 1, conv_type: 'process', params, scheme })
+  await engine.processes.put({ obj_type: 1, obj_id: 1, conv_type: 'process', params, scheme })
   return engine
 }
 

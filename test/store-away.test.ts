@@ -177,7 +177,7 @@ test('timers, jobs and handlers pause without a lease, keep nothing, and go on',
     clock.advance(ms)
     await turns(20)
   }
-  await engine.putProcess(timed)
+  await engine.processes.put(timed)
   await engine.create({ conv_id: 'timed', ref: 'first', data: {} })
   await pass(10_000)
   while (answers.length === 0) await pass(1_000)

@@ -102,7 +102,7 @@ describe('the numbers of a store', () => {
       const path = join(folder, `limit-${checkpoint_bytes}.lmdb`)
       const limits = { checkpoint_bytes }
       const engine = await openEngine(path, { secret_key: '5a'.repeat(32), limits })
-      for (const title of ['a', 'b', 'c', 'd']) await engine.putProcess({ ...definition, title })
+      for (const title of ['a', 'b', 'c', 'd']) await engine.processes.put({ ...definition, title })
       assert.equal((engine.statistics().store.file?.checkpoints ?? 0) > 0, wanted)
       await engine.close()
     })

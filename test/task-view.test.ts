@@ -54,7 +54,7 @@ const view = {
   change_time_ms: 1.7e12,
   node_id: 'wait',
   node_prev_id: 'start',
-  dataText: '{"a":1}',
+  data_text: '{"a":1}',
   data: { a: 1 },
 }
 const details = { tag: 'api_limit', description: '€ and more' }
@@ -89,13 +89,13 @@ const rows: readonly (readonly [string, Partial<TaskRecord>, object])[] = [
   ['one that failed',        { status: 'failed', details },            { status: 'failed', status_details: details }],
   ['long and wide texts',    wide,                                     wide],
   ['ids before its texts',   { digest: Buffer.alloc(32, 1), ...ids },  {}],
-  ['wide data',              { doc: docOfText('{"a":"€"}') },          { dataText: '{"a":"€"}', data: { a: '€' } }],
+  ['wide data',              { doc: docOfText('{"a":"€"}') },          { data_text: '{"a":"€"}', data: { a: '€' } }],
   ['one with a trace',       { trace },                                { trace_id: trace.trace_id }],
   ['a trace before its ids', { trace, digest: Buffer.alloc(32, 1), ...ids }, { trace_id: trace.trace_id }],
   ['zeros',                  zeros,                                    { change_time_ms: 1 }],
   ['the largest numbers',    most,                                     { change_time_ms: 2 ** 48 - 1 }],
   ['wide texts and all else', { ...wide, ...ids, trace, details, status: 'failed', user_id: 'ї', digest: Buffer.alloc(32, 1) }, { ...wide, status: 'failed', status_details: details, user_id: 'ї', trace_id: trace.trace_id }],
-  ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { dataText: '{"a":1.10}', data: { a: 1.1 } }],
+  ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { data_text: '{"a":1.10}', data: { a: 1.1 } }],
 ]
 
 for (const [name, given, expected] of rows) {
@@ -166,7 +166,7 @@ test('console.log shows the data, and so do JSON, copies and diffs', () => {
   assert.deepEqual(copy, ['data', { a: { b: [1] } }])
   assert.deepEqual(made, { ...made })
   assert.deepEqual(Object.keys(JSON.parse(JSON.stringify(made))), Object.keys(view))
-  const client_task = withParsedData({ ...view, dataText: '{"a":1}' } as Task)
+  const client_task = withParsedData({ ...view, data_text: '{"a":1}' } as Task)
   assert.match(inspect(client_task), /data: \{ a: 1 \}/)
 })
 

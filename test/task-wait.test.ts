@@ -92,7 +92,7 @@ test('each wait is told on the page of its task, in lists, and after a close', a
   })
   const rows = waits()
   for (const [conv_id, waiting] of rows) {
-    await engine.putProcess(processOf(conv_id, waiting))
+    await engine.processes.put(processOf(conv_id, waiting))
     await engine.create({ conv_id, ref: 'r', data: { n: 1 } })
   }
   const text = async (line: string): Promise<string> => {
@@ -149,7 +149,7 @@ test('a node that waits for a handler that nobody has says so', async () => {
     ...{ admin: true, runtime_dir: env.CONVEYOR_RUNTIME_DIR, limits: { drain_ms_max: 0 } },
   })
   const removed = engine.handle('Charge', () => new Promise(() => {}))
-  await engine.putProcess(processOf('1', node('w', 'Charge', [callback])))
+  await engine.processes.put(processOf('1', node('w', 'Charge', [callback])))
   await engine.create({ conv_id: '1', ref: 'r', data: {} })
   removed()
   const { out } = await run(['task', 'show', '1', 'r', '--db', engine.path], { env })

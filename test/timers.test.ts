@@ -38,7 +38,7 @@ async function withBed(
 ): Promise<void> {
   const bed = memoryBed(options)
   const engine = await bed.open()
-  for (const conv_id of ['p', 'q', 'r']) await engine.putProcess(waitingProcess(conv_id))
+  for (const conv_id of ['p', 'q', 'r']) await engine.processes.put(waitingProcess(conv_id))
   await settled(bed.clock)
   const last = await fn(bed, engine)
   assert.deepEqual((await last.check()).breaches, [])
@@ -84,7 +84,7 @@ describe('due', () => {
       const now_ms = clock.now_ms()
       const ids = [await createAt(engine, 'p', now_ms + 1_000)]
       ids.push(await createAt(engine, 'q', now_ms + 2_000))
-      const changes = engine.watch()
+      const changes = engine.changes()
       clock.set(now_ms + 3_000)
       const past = await createAt(engine, 'r', 0)
       await settled(clock)
@@ -102,11 +102,11 @@ describe('due', () => {
       const far = await createAt(engine, 'r', clock.now_ms() + day_ms)
       await engine.close()
       clock.set(clock.now_ms() + hour_ms)
-      const still = await bed.open({ timers: false })
+      const still = await bed.open({ background: false })
       assert.equal(await statusOf(still, 'p', late), 'delayed', 'with timers off nothing rings')
       await still.close()
       const again = await bed.open()
-      const changes = again.watch()
+      const changes = again.changes()
       await settled(clock)
       const rung = [(await changes.next()).value, (await changes.next()).value]
       assert.deepEqual(
@@ -141,7 +141,7 @@ describe('order', () => {
           const conv_id = ['p', 'q', 'r'][(place * place) % 3] as string
           made[place] = await createAt(engine, conv_id, clock.now_ms() + 1_000 + place)
         }
-        const changes = engine.watch()
+        const changes = engine.changes()
         clock.advance(hour_ms)
         await settled(clock)
         for (const [place, obj_id] of made.entries()) {
@@ -199,7 +199,7 @@ describe('a paused process', () => {
       await settled(clock)
       assert.equal(await statusOf(engine, 'q', other), 'processed')
       assert.equal((await tasksOf(engine, 'p', { status: 'delayed' })).length, places.length)
-      const changes = engine.watch({ conv_id: 'p' })
+      const changes = engine.changes({ conv_id: 'p' })
       await engine.processes.resume('p')
       await settled(clock)
       for (const wanted of ids.filter((id) => id !== undefined)) {
@@ -223,7 +223,7 @@ describe('a paused process', () => {
     }
     const clock = fakeClock()
     const engine = await engineOn(tree, { clock })
-    for (const conv_id of ['p', 'q']) await engine.putProcess(waitingProcess(conv_id))
+    for (const conv_id of ['p', 'q']) await engine.processes.put(waitingProcess(conv_id))
     const at = clock.now_ms() / 1000 + 1
     const op = { type: 'create', obj: 'task', conv_id: 'p', data: { at } }
     await engine.apply(Array.from({ length: 1_000 }, () => op))

@@ -99,7 +99,7 @@ async function served(
 ): Promise<void> {
   const { secret } = await engine.users.add({ id: '13000' })
   await engine.processes.share(7, '13000')
-  const limits = { window_s: 0, ...large_heads }
+  const limits = { window_ms: 0, ...large_heads }
   const http = await serveHttp(engine, { port: 0, limits, ...options })
   try {
     await run({ engine, url: http.url, secret })
@@ -108,7 +108,7 @@ async function served(
   }
 }
 
-const with_traces: EngineOptions = { tracing, limits: { window_s: 0 } }
+const with_traces: EngineOptions = { tracing, limits: { window_ms: 0 } }
 
 /** The table of spans: the name of a span → its attributes. */
 const page = readFileSync(new URL('../src/tracing/README.md', import.meta.url), 'utf8')
@@ -153,7 +153,7 @@ test('an HTTP create, hours of waiting, a restart and a call are one trace', asy
   const endpoint = await callServer((_asked, _request, response) => response.end('{"ok":1}'))
   const bed = await fileBed({ ...with_traces, allow_hosts: [endpoint.host] })
   const first = await bed.open()
-  await first.putProcess(caller(`${endpoint.url}/mark-path/{{d}}?q=mark-query`))
+  await first.processes.put(caller(`${endpoint.url}/mark-path/{{d}}?q=mark-query`))
   let obj_id = ''
   let secret = ''
   await served(first, async (server) => {
@@ -209,7 +209,7 @@ const given_contexts: readonly (readonly [string, readonly string[], boolean])[]
 test('a trace context that is malformed, sent twice or 10 kB begins a trace, at both servers', async () => {
   const bed = memoryBed(with_traces)
   const engine = await bed.open()
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   const grpc = await serveGrpc(engine, { port: 0, plain: true, limits: large_heads })
   const client = openClient(grpc.address)
   await served(engine, async ({ url, secret }) => {
@@ -236,7 +236,7 @@ test('a trace context that is malformed, sent twice or 10 kB begins a trace, at 
 test('over gRPC the call is the first span, and a batch of a stream has one of its own', async () => {
   const bed = memoryBed(with_traces)
   const engine = await bed.open()
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   const grpc = await serveGrpc(engine, { port: 0, plain: true })
   const client = openClient(grpc.address)
   const metadata = new Metadata()
@@ -278,7 +278,7 @@ test('over gRPC the call is the first span, and a batch of a stream has one of i
 test('the library makes spans under the active one, and none without', async () => {
   const bed = memoryBed(with_traces)
   const engine = await bed.open()
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   const create = (ref: string) => engine.create({ conv_id: 7, ref, data: {} })
   await create('none')
   assert.deepEqual(takeSpans(), [])
@@ -311,7 +311,7 @@ test('a modify with a trace of its own: the task goes on in its trace, and the s
   const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
   const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
   const engine = await bed.open()
-  await engine.putProcess(caller(endpoint.url))
+  await engine.processes.put(caller(endpoint.url))
   const own = (flags: number, n: number) => ({ trace_id: `${n}`.repeat(32), span_id, flags })
   await engine.create({ conv_id: 7, ref: 'a', data: {} }, { trace: own(1, 1) })
   const { obj_id } = await engine.create({ conv_id: 7, ref: 'b', data: {} })
@@ -384,14 +384,14 @@ const works: readonly (readonly [string, object, readonly string[]])[] = [
 
 test('what tasks do goes on in their trace', async () => {
   const engine = await memoryBed(with_traces).open()
-  await engine.putProcess(oneNode(12, 'm', [rpc_reply]))
+  await engine.processes.put(oneNode(12, 'm', [rpc_reply]))
   engine.handle('work', async () => {
     own_tracer.startSpan('inner').end()
     await engine.create({ conv_id: 12, data: {} })
   })
   engine.handle('fail', () => 'no object')
   for (const [what, process, expected] of works) {
-    await engine.putProcess(process)
+    await engine.processes.put(process)
     const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace: given })
     await engine.result({ conv_id: 10, obj_id: obj_id as string })
     const spans = takeSpans()
@@ -410,7 +410,7 @@ test('what tasks do goes on in their trace', async () => {
 test('a synchronous request, the call that answers it and the answer are one trace', async () => {
   const engine = await memoryBed(with_traces).open()
   const call = { type: 'api', method: 'POST', url: '{{__callback_url}}', err_node_id: 'bad' }
-  await engine.putProcess({ ...oneNode(7, 'm', [{ ...call, extra: { n: '1' } }]) })
+  await engine.processes.put({ ...oneNode(7, 'm', [{ ...call, extra: { n: '1' } }]) })
   await served(
     engine,
     async ({ url, secret }) => {
@@ -438,10 +438,10 @@ test('a synchronous request, the call that answers it and the answer are one tra
 
 test('a request within a span of the embedder’s server belongs to that', async () => {
   const engine = await memoryBed(with_traces).open()
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   const { secret } = await engine.users.add({ id: '13000' })
   await engine.processes.share(7, '13000')
-  const handler = createHandler(engine, { limits: { window_s: 0 } })
+  const handler = createHandler(engine, { limits: { window_ms: 0 } })
   const server = createServer((request, response) => {
     own_tracer.startActiveSpan('own', (span) => {
       response.once('finish', () => span.end())
@@ -468,7 +468,7 @@ test('lines of the log have the trace of their task', async () => {
   const line = (fields: object) => void told.push({ ...fields })
   const logger = { debug: line, info: line, warn: line, error: line }
   const engine = await memoryBed({ ...with_traces, logger }).open()
-  await engine.putProcess(oneNode(10, 'fail', [callback_logic]))
+  await engine.processes.put(oneNode(10, 'fail', [callback_logic]))
   engine.handle('fail', () => 'no object')
   for (const trace of [given, undefined]) {
     const { obj_id } = await engine.create({ conv_id: 10, data: {} }, { trace })
@@ -485,7 +485,7 @@ test('lines of the log have the trace of their task', async () => {
 
 test('a handler runs under the span of its own task, or under none', async () => {
   const engine = await memoryBed(with_traces).open()
-  await engine.putProcess(oneNode(10, 'work', [callback_logic]))
+  await engine.processes.put(oneNode(10, 'work', [callback_logic]))
   const active: (string | undefined)[] = []
   engine.handle('work', () => void active.push(trace.getActiveSpan()?.spanContext().traceId))
   const span = own_tracer.startSpan('of another task')
@@ -508,7 +508,7 @@ test('a trace that is not recorded has no spans, and is remembered and handed on
   const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
   const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
   const engine = await bed.open()
-  await engine.putProcess(caller(endpoint.url))
+  await engine.processes.put(caller(endpoint.url))
   await served(engine, async ({ url, secret }) => {
     await post(url, secret, [createOp('a')], { traceparent: sampled.replace(/1$/, '0') })
   })
@@ -529,7 +529,7 @@ test('a trace that is not recorded has no spans, and is remembered and handed on
 test('of a transaction that is rolled back and runs again each span comes once', async () => {
   const tree = memoryTree()
   const engine = await engineOn(tree, with_traces)
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   const { obj_id = '' } = await engine.create({ conv_id: 7, ref: 'bad', data: {} })
   const draft = await storeOf(tree).view((view) => loadTask(view, obj_id))
   assert.ok(draft !== undefined && draft !== 'damaged')
@@ -585,7 +585,7 @@ for (const [name, startSpan] of Object.entries(broken_sdks)) {
     const emit = (line: object): void => void told.push(JSON.stringify(line))
     const logger = { debug: emit, info: emit, error: emit, warn: emit }
     const engine = await memoryBed({ tracing: broken, logger }).open()
-    await engine.putProcess(oneNode(10, 'work', [callback_logic]))
+    await engine.processes.put(oneNode(10, 'work', [callback_logic]))
     engine.handle('work', () => ({ n: 1 }))
     for (let n = 0; n < 3; n++) {
       const caller = { trace: given }
@@ -601,7 +601,7 @@ for (const [name, startSpan] of Object.entries(broken_sdks)) {
 
 test('a request refused before its caller is known joins no trace; later ones have their code', async () => {
   const engine = await memoryBed(with_traces).open()
-  await engine.putProcess(caller('http://127.0.0.1:1/'))
+  await engine.processes.put(caller('http://127.0.0.1:1/'))
   await served(engine, async ({ url, secret }) => {
     await post(url, 'wrong', [createOp('a')], { traceparent: sampled })
     await post(url, secret, [], { traceparent: sampled })

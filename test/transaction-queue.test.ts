@@ -35,7 +35,7 @@ const definition = {
 
 async function engineWith(options: Parameters<typeof engineOn>[1] = {}, tree = memoryTree()) {
   const engine = await engineOn(tree, options)
-  await engine.putProcess(definition)
+  await engine.processes.put(definition)
   return engine
 }
 
@@ -105,7 +105,7 @@ test('a signal that changes the number of another node is told there too, withou
     counted('one', 0, 'two'),
     node('two', 0, [{ type: 'api_callback' }]),
   ]
-  await engine.putProcess({ obj_id: 2, scheme: { nodes } })
+  await engine.processes.put({ obj_id: 2, scheme: { nodes } })
   await engine.create({ conv_id: 2, ref: 'a', data: {} })
   const found = await Promise.all(
     ['start', 'one', 'two'].map((node_id) => tasksOf(engine, 2, { node_id })),
@@ -124,11 +124,11 @@ test('a task that calls one that fails over its timer, again and again, fails wi
     semaphors: [{ type: 'time', dimension: 'sec', value: '{{no_time}}', to_node_id: 'start' }],
   }
   const start = [{ type: 'api_rpc', conv_id: 2, extra: {}, extra_type: {}, err_node_id: 'start' }]
-  await engine.putProcess({
+  await engine.processes.put({
     obj_id: 2,
     scheme: { nodes: [{ id: 'start', obj_type: 1, condition: wait }] },
   })
-  await engine.putProcess({ obj_id: 3, scheme: { nodes: [node('start', 1, start)] } })
+  await engine.processes.put({ obj_id: 3, scheme: { nodes: [node('start', 1, start)] } })
   await engine.create({ conv_id: 3, ref: 'a', data: {} })
   const { status, status_details } = (await engine.task({ conv_id: 3, ref: 'a' })) ?? {}
   assert.deepEqual([status, status_details?.tag], ['failed', 'loop'])

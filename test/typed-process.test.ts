@@ -49,7 +49,7 @@ const order = defineProcess({
 
 async function opened(definition: object, clock = fakeClock()): Promise<Engine> {
   const engine = await engineOn(memoryTree(), { clock })
-  await engine.putProcess(definition)
+  await engine.processes.put(definition)
   return engine
 }
 
@@ -284,13 +284,13 @@ describe('a handler', () => {
   it('gets what the schema makes of the data, with the members of the task', async () => {
     const engine = await opened(order)
     const orders = engine.process(order)
-    const remove = orders.handle('charge', ({ data, ref, dataText }, { key }) => {
-      assert.equal(dataText, '{"amount":1,"other":2}')
+    const remove = orders.handle('charge', ({ data, ref, data_text }, { key }) => {
+      assert.equal(data_text, '{"amount":1,"other":2}')
       assert.ok(key.length > 0)
       return { charge_id: `${data.currency} ${data.amount} ${ref}` }
     })
     await engine.create({ conv_id: 1234, ref: 'o-1', data: { amount: 1, other: 2 } })
-    for await (const { node_id } of engine.watch()) if (node_id === 'pay') break
+    for await (const { node_id } of engine.changes()) if (node_id === 'pay') break
     const { charge_id } = (await orders.task({ ref: 'o-1' }))?.data ?? {}
     assert.equal(charge_id, 'EUR 1 o-1')
     remove()
@@ -325,7 +325,7 @@ describe('a handler', () => {
     const engine = await engineOn(memoryTree())
     for (const id of [1, 2]) {
       engine.process(definition(id)).handle('start', () => ({ by: id }))
-      await engine.putProcess(definition(id))
+      await engine.processes.put(definition(id))
     }
     for (const id of [1, 2]) {
       const tasks = engine.process(definition(id))

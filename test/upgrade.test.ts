@@ -97,7 +97,7 @@ describe('an upgrade', () => {
 
   it('is made when a file is opened, once', async () => {
     for (let opened = 0; opened < 2; opened++) {
-      const engine = await openEngine(path, { secret_key: '11'.repeat(32), timers: false })
+      const engine = await openEngine(path, { secret_key: '11'.repeat(32), background: false })
       assert.equal((await engine.task({ conv_id: 7, ref: 'kept-0' }))?.status, 'processed')
       assert.deepEqual((await engine.check()).breaches, [])
       // After a kill here an earlier program would find this, and none of the commit log.
@@ -157,10 +157,10 @@ describe('an upgrade', () => {
   ]
   it('leaves each ref to its live task, or else to the newest ended one', async () => {
     const tree = await upgraded()
-    const engine = await engineOn(tree, { timers: false })
+    const engine = await engineOn(tree, { background: false })
     const shown = async (ref: string) => {
       const task = await engine.task({ conv_id: 7, ref })
-      return task && `${task.status} ${task.dataText}`
+      return task && `${task.status} ${task.data_text}`
     }
     for (const [ref, expected] of found) assert.equal(await shown(ref), expected, ref)
     assert.deepEqual((await engine.check()).breaches, [])

@@ -44,7 +44,7 @@ async function runTask(engine: Engine, data: object = {}) {
 
 test('values are replaced for tasks under way too, and a missing one warns', async () => {
   await using engine = await openEngine(':memory:', { variables: { url: 'one', '@at': 'x' } })
-  const put = await engine.putProcess(
+  const put = await engine.processes.put(
     processOf(sets('{{env_var[@url]}} {{env_var[at]}} {{env_var[@no]}}')),
   )
   assert.deepEqual(put.waits_for.variables, ['no'])
@@ -93,7 +93,7 @@ const failing: JsonObject[] = [
 for (const logic of failing) {
   test(`a failure shows no value: ${JSON.stringify(logic)}`, async () => {
     await using engine = await openEngine(':memory:', { variables })
-    const put = await engine.putProcess(processOf(logic))
+    const put = await engine.processes.put(processOf(logic))
     const ran = await runTask(engine)
     assert.ok(!JSON.stringify([put, ran]).includes(token.slice(0, 16)), JSON.stringify(ran))
     assert.match(JSON.stringify(ran), /\*\*\*/)

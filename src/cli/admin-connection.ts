@@ -49,7 +49,7 @@ async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promis
   const path = dbOf(given)
   const is_missing = if_missing !== 'create' && !existsSync(path)
   if (is_missing && if_missing === 'in_memory') {
-    return localAdmin(await openEngine(':memory:', { timers: false }))
+    return localAdmin(await openEngine(':memory:', { background: false }))
   }
   if (is_missing) {
     throw unreachableError(
@@ -68,7 +68,7 @@ async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promis
 async function openHere(path: string, given: Given, io: Io): Promise<Admin | undefined> {
   try {
     const engine = await openEngine(path, {
-      timers: false,
+      background: false,
       logger: upgradeReporter(path, io),
       ...engineOptionsFrom(given.env),
     })

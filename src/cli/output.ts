@@ -73,7 +73,7 @@ export function taskJson(task: TaskView): string {
     node_title: JSON.stringify(task.node_title),
     node_prev_id: JSON.stringify(task.node_prev_id),
     wait: JSON.stringify(task.wait),
-    data: task.dataText,
+    data: task.data_text,
     trace_id: JSON.stringify(task.trace_id),
     history: JSON.stringify(task.history),
   })

@@ -75,7 +75,7 @@ export function taskOf(task: Task__Output): ClientTask {
     change_time_ms: Number(task.change_time_ms),
     node_id: task.node_id,
     node_prev_id: task.node_prev_id,
-    dataText: Buffer.from(task.data_json).toString('utf8'),
+    data_text: Buffer.from(task.data_json).toString('utf8'),
     ...(task.status_details === null ? {} : { status_details: task.status_details }),
     ...(task.history.length === 0 ? {} : { history: task.history.map(entryOf) }),
   })

@@ -168,7 +168,7 @@ function taskOf(result: JsonObject, conv_id: string): ClientTask {
     change_time_ms: Number(result.change_time) * 1_000,
     node_id: String(result.node_id),
     node_prev_id: String(result.node_prev_id),
-    dataText: stringifyJson(result.data ?? {}),
+    data_text: stringifyJson(result.data ?? {}),
   })
 }
 

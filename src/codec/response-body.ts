@@ -91,7 +91,7 @@ function found(task: Task): string {
   text += `,"change_time":${seconds(task.change_time_ms)}`
   text += `,"node_id":${JSON.stringify(task.node_id)}`
   text += `,"node_prev_id":${JSON.stringify(task.node_prev_id)}`
-  return `${text},"data":${task.dataText}`
+  return `${text},"data":${task.data_text}`
 }
 
 function refText(result: OpResult): string {

@@ -1,6 +1,6 @@
 /**
  * What every task has, in the engine and in the client library: `data`, which is parsed from
- * `dataText` at each read, so the reader owns the value, and the form that `console.log` shows.
+ * `data_text` at each read, so the reader owns the value, and the form that `console.log` shows.
  *
  * `data` is an own, enumerable member: copies, JSON.stringify and the diffs of test runners have
  * its value. `console.log` would show the getter; the method that util.inspect asks for makes it
@@ -10,7 +10,7 @@
 import { parsePlain } from './json.ts'
 
 interface TextOfTask {
-  readonly dataText: string
+  readonly data_text: string
 }
 
 /** One getter for all tasks, so that V8 gives all of them one shape. */
@@ -18,7 +18,7 @@ const data: PropertyDescriptor & ThisType<TextOfTask> = {
   enumerable: true,
   configurable: true,
   get() {
-    return parsePlain(this.dataText)
+    return parsePlain(this.data_text)
   },
 }
 
@@ -31,7 +31,7 @@ type Inspect = (value: unknown, options: object) => string
 const inspected: PropertyDescriptor = {
   configurable: true,
   value(this: TextOfTask & { readonly data: unknown }): object {
-    const { dataText: _shown_as_data, data, ...shown } = this
+    const { data_text: _shown_as_data, data, ...shown } = this
     const inspectData = (_depth: number, options: object, inspect: Inspect): string =>
       inspect(data, { ...options, depth: shown_depth, breakLength: Infinity, compact: true })
     return { ...shown, data: { [inspect_symbol]: inspectData } }

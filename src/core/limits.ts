@@ -69,7 +69,7 @@ export const limitTable = {
   },
   large_body_bytes: { value: 65_536, says: 'bytes from which an unverified body counts as large' },
   large_bodies_max: { value: 16, says: 'large unverified bodies at once from one address' },
-  window_s: { value: 300, says: 'seconds a timestamp may be off either way; 0 switches it off' },
+  window_ms: { value: 300_000, says: 'how far a timestamp may be off either way; 0: any' },
   rate_ops_per_s: {
     value: 500_000,
     says: 'ops, searches and waits a second of one user or certificate; 0 sets no rate',
@@ -111,7 +111,7 @@ export const limitTable = {
   slow_commit_ms: { value: 1_000, says: 'milliseconds from which on a commit is told of as slow' },
   ready_ms_max: { value: 2_000, says: 'milliseconds a commit may take before it is not ready' },
   drain_ms_max: { value: 20_000, says: 'milliseconds requests and jobs under way get at shutdown' },
-  changes_kept_s: { value: 3_600, says: 'seconds that changes are kept for consumers' },
+  changes_kept_ms: { value: 3_600_000, says: 'how long changes are kept for consumers' },
   changes_bytes_max: {
     value: 64 * 1024 * 1024,
     says: 'bytes of changes kept for consumers; 0 keeps none',

@@ -184,7 +184,7 @@ export interface HistoryEntry {
 
 /**
  * A task as callers see it. `data` is parsed when read, also by `console.log`, JSON.stringify and a
- * copy; `dataText` is the exact text. `history` is parsed when read too: the last `history_max`
+ * copy; `data_text` is the exact text. `history` is parsed when read too: the last `history_max`
  * things that happened to the task, the oldest first. It is no enumerable member, so a copy or the
  * JSON text of the task is without it, as is a task that came over HTTP.
  */
@@ -205,19 +205,9 @@ export interface Task {
   /** Where it is; for a process of `defineProcess` the name of the node. */
   readonly node_id: string
   readonly node_prev_id: string
-  readonly dataText: string
+  readonly data_text: string
   readonly data: unknown
   readonly history?: readonly HistoryEntry[]
   /** The trace that it belongs to, to be looked up where traces are kept. */
   readonly trace_id?: string
-}
-
-/** A changed task, after the commit. `seq` counts the changes of one iterator from 1. */
-export interface Change {
-  readonly seq: number
-  readonly conv_id: string
-  readonly obj_id: string
-  readonly ref: string | null
-  readonly status: Status
-  readonly node_id: string
 }

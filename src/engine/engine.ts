@@ -126,7 +126,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   }
   const { replay: mode = 'answer' } = options
   const replays = await openReplays({
-    ...{ mode, window_s: limits.window_s, bytes_max: limits.replay_bytes_max },
+    ...{ mode, window_s: limits.window_ms / 1_000, bytes_max: limits.replay_bytes_max },
     ...{ store, clock, wake, emit },
   })
   const submission = newSubmission({ ...running, replays })
@@ -137,10 +137,10 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const timers = newTimers({ ...running, schedules: due_schedules })
   const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, emit })
   const hand_over = newHandOver({ ...running, handlers })
-  const has_timers = options.timers !== false
+  const has_background = options.background !== false
   const background = newBackground({
     ...running,
-    works: has_timers
+    works: has_background
       ? [...timers.works, hand_over.work, window.work, replays.work]
       : [window.work],
   })
@@ -186,7 +186,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   void parts.failed.then(results.close)
   const task_calls = newTaskCalls({
     ...{ ...running, engine: engine_context, catalog, chance },
-    ...{ submission, results, has_timers },
+    ...{ submission, results, has_background },
   })
 
   const reportFull = newFullProcessReport(emit, clock, limits.process_tasks_max)
@@ -238,7 +238,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     })
   }
 
-  if (has_timers) {
+  if (has_background) {
     await timers.read()
     jobs.start()
   }
@@ -259,19 +259,19 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
     diagnose: newDiagnosis({
-      ...{ store, clock, has_timers, engine: engine_context },
+      ...{ store, clock, has_background, engine: engine_context },
       ...{ health: admission.health, keyState: secrets.keyState },
     }),
     ...task_calls,
     changesSeenBy: feed.seenBy,
     changes: feed.changes,
-    watch: feed.watch,
     process: (definition) => typedProcess(engine, definition),
-    putProcess: importer.put,
-    putProcesses: importer.putMany,
-    importFiles: importer.importFiles,
-    processes,
-    schedule: schedules.put,
+    processes: {
+      ...processes,
+      put: importer.put,
+      putMany: importer.putMany,
+      importFiles: importer.importFiles,
+    },
     schedules,
     users,
     setVariables: variables.give,

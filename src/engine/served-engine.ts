@@ -5,6 +5,7 @@
 import type { Chance } from '../core/clock.ts'
 import type { Counters } from '../core/counters.ts'
 import type { Emit } from '../core/events.ts'
+import type { WholeFaultCode } from '../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp, Task } from '../core/model.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Addresses } from './access/addresses.ts'
@@ -54,6 +55,8 @@ export interface ServedEngine extends Engine {
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
+  /** `ok`, or why the engine takes no ops now. */
+  health(): 'ok' | WholeFaultCode
   /** Before a body is parsed: throws `rate_limited` as `submit` does. */
   checkRate(user: string): void
   /** A search or a wait of a caller costs as much as an op. Throws `rate_limited`. */

@@ -43,10 +43,10 @@ export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | 
   if (stale_reads === undefined) return undefined
   const { use, age_ms_max = Number.POSITIVE_INFINITY } = stale_reads
   // The owner removes changes.
-  const kept = { changes_bytes_max: Number.MAX_VALUE, changes_kept_s: Number.MAX_VALUE }
+  const kept = { changes_bytes_max: Number.MAX_VALUE, changes_kept_ms: Number.MAX_VALUE }
   const reading = {
     ...{ ...parts, limits: { ...parts.limits, ...kept } },
-    options: { ...options, timers: false, tracing: undefined },
+    options: { ...options, background: false, tracing: undefined },
   }
   let reader: StandbyReader | undefined
   let ending: Promise<void> | undefined

@@ -32,7 +32,7 @@ export interface TaskCallsParts extends BulkParts {
   readonly submission: Submission
   readonly results: Results
   /** Whether this engine does jobs and fires timers. */
-  readonly has_timers: boolean
+  readonly has_background: boolean
 }
 
 export type TaskCalls = Pick<
@@ -54,7 +54,7 @@ export type TaskCalls = Pick<
 >
 
 export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
-  const { store, limits, clock, engine, results, has_timers } = parts
+  const { store, limits, clock, engine, results, has_background } = parts
   const { submit, change, run } = parts.submission
   const bulk_jobs = newBulkJobs(parts)
 
@@ -128,7 +128,7 @@ export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
         const { caller_id } = found.task
         return { task: viewTask(found.task), ...(caller_id === undefined ? {} : { caller_id }) }
       }),
-    waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_timers)),
+    waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_background)),
   }
 }
 

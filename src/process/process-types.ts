@@ -41,7 +41,7 @@ export interface ProcessSchemas<out Types extends ProcessTypes = ProcessTypes> {
 }
 
 /**
- * The value of `defineProcess`: a definition in the process format, as `engine.putProcess` takes
+ * The value of `defineProcess`: a definition in the process format, as `engine.processes.put` takes
  * it, with the schemas and types that `engine.process` uses.
  */
 export interface ProcessDefinition<out Types extends ProcessTypes = ProcessTypes> {

@@ -69,7 +69,7 @@ const calls = {
       ...(replay !== undefined && { replay }),
     })
     if (is_new) {
-      await engine.putProcess(definition)
+      await engine.processes.put(definition)
       await engine.users.add({ id: user })
       await engine.processes.share(conv_id, user)
       await engine.users.bind(user, caller_binding)

@@ -58,7 +58,7 @@ async function openOurs(side: LivesSide, path: string): Promise<LivesStore> {
   const watches = side === 'watched' ? (['logs', 'metrics'] as const) : []
   const limits = side === 'off' ? switched_off : {}
   const engine = await openEngine(path, { secret_key, limits, ...watch(watches).options })
-  await engine.putProcess(lives_definition)
+  await engine.processes.put(lives_definition)
   const stopScrapes = scrape(engine, watches)
   return {
     async apply(ops) {

@@ -121,7 +121,7 @@ async function run(
     engine.handle('db_call', ({ data }) => ({ sum: (data as { amount: number }).amount }), {
       threads_max: 64,
     })
-    await engine.putProcesses(definitions)
+    await engine.processes.putMany(definitions)
     const start_ms = performance.now()
     await create(engine, tasks)
     await allEnded(engine)

@@ -171,7 +171,7 @@ async function judgeCopy(
   const keys = readdirSync(folder).filter((name) => name.startsWith('tasks.lmdb.key'))
   for (const key of keys) {
     copyFileSync(join(folder, key), `${copy}.key`)
-    const engine = await openEngine(copy, { timers: false })
+    const engine = await openEngine(copy, { background: false })
     try {
       const { problem, id } = servedEngine(engine).keyState()
       if (problem !== undefined) continue

@@ -43,10 +43,10 @@ const calls = {
   link: (): string => operator.link('operate'),
 
   async putProcesses(count: number): Promise<void> {
-    for (const id of Object.values(ids)) await engine.putProcess(defineProcess({ id, nodes }))
+    for (const id of Object.values(ids)) await engine.processes.put(defineProcess({ id, nodes }))
     for (let n = 0; n < count - 2; n++) {
       const title = `Process number ${n}`
-      await engine.putProcess(defineProcess({ id: 1_000 + n, title, nodes }))
+      await engine.processes.put(defineProcess({ id: 1_000 + n, title, nodes }))
       await engine.create({ conv_id: 1_000 + n, data: {} })
     }
   },

@@ -25,9 +25,9 @@ if (role === 'standby') await beStandby(args[0] as string, args[1] as string)
 else await prove(Number(role) * 1024 * 1024, Number(args[0] ?? 60))
 
 async function beStandby(url: string, folder: string): Promise<void> {
-  const commitLog = postgresLog({ url, node: 'b' })
-  process.on('message', () => process.send?.(commitLog.status()))
-  await openEngine(join(folder, 'b.lmdb'), { commitLog }).catch(() => {})
+  const commit_log = postgresLog({ url, node: 'b' })
+  process.on('message', () => process.send?.(commit_log.status()))
+  await openEngine(join(folder, 'b.lmdb'), { commit_log }).catch(() => {})
 }
 
 async function prove(state_bytes: number, long_s: number): Promise<void> {
@@ -35,7 +35,7 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'conveyor-snapshots-'))
   const url = postgres.url()
   await initPartition(url, 0)
-  const commitLog = postgresLog({ url, node: 'a' })
+  const commit_log = postgresLog({ url, node: 'a' })
   const events: Record<string, number> = {}
   const onEvent = (fields: object, text: string): void => {
     const { event } = fields as { event: string }
@@ -43,8 +43,8 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
     if (event.startsWith('snapshot')) console.log(JSON.stringify(fields), text)
   }
   const logger = { debug() {}, info: onEvent, warn: onEvent, error: onEvent }
-  const engine = await openEngine(join(folder, 'a.lmdb'), { commitLog, logger })
-  await engine.putProcess(list_process)
+  const engine = await openEngine(join(folder, 'a.lmdb'), { commit_log, logger })
+  await engine.processes.put(list_process)
 
   let count = 0
   const filler = 'f'.repeat(fill_bytes)
@@ -122,7 +122,7 @@ async function prove(state_bytes: number, long_s: number): Promise<void> {
   const watch = (async () => {
     while (standby.connected && !is_done) {
       const status = await ask()
-      const lag = commitLog.status().seq - status.seq
+      const lag = commit_log.status().seq - status.seq
       if (status.role === 'standby' && lag < 50) joined_ms ??= systemClock.now_ms()
       if (joined_ms !== undefined) worst = Math.max(worst, lag)
       if (joined_ms === undefined) console.log(status.role, lag, status.loading)

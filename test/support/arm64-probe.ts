@@ -39,7 +39,7 @@ const scheme = {
 const engine = await openEngine(file, {
   handlers: { '5/charge': ({ data }) => ({ receipt: (data as { amount: number }).amount + 1 }) },
 })
-await engine.putProcess({ obj_id: 5, scheme })
+await engine.processes.put({ obj_id: 5, scheme })
 const created = await engine.create({ ...target, data: { amount: 20 } })
 const modified = await engine.modify({ ...target, data: { paid: true } })
 const { data } = await engine.result(target, { timeout_ms: 60_000 })

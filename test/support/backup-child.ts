@@ -40,7 +40,7 @@ let lanes_ended: Promise<unknown> = Promise.resolve()
 async function start({ path = '', seed = 0, lanes = 1 }: Asked): Promise<void> {
   const opened = await openEngine(path, { admin: true, limits: { checkpoint_bytes } })
   engine = opened
-  await opened.putProcesses(backup_processes)
+  await opened.processes.putMany(backup_processes)
   await opened.users.add()
   acked = Array.from({ length: lanes }, () => 0)
   sent = [...acked]

@@ -39,7 +39,7 @@ console.log(JSON.stringify(second === undefined ? await work() : await whyNot())
 
 async function work(): Promise<Seen> {
   const engine = await bundle.openEngine(file)
-  await engine.putProcess(bundle.examples['callback.conv.json'])
+  await engine.processes.put(bundle.examples['callback.conv.json'])
   const created = await engine.create({ conv_id: 1234, ref: 'order-1', data: { amount: 120 } })
   const self = fileURLToPath(import.meta.url)
   const told = execFileSync(process.execPath, [self, file, 'second'], { encoding: 'utf8' })
@@ -70,7 +70,7 @@ async function work(): Promise<Seen> {
     answer,
     hash,
     status: task?.status,
-    reopened: kept?.dataText,
+    reopened: kept?.data_text,
     breaches,
     merged,
     hidden: await missing(['fs-native-extensions', 're2js', 'fast-json-stable-stringify']),
@@ -85,17 +85,17 @@ async function hashedByCode(engine: Index.Engine): Promise<string | undefined> {
   ]
   const end = { id: 'end', obj_type: 2, options: { save_task: true } }
   const nodes = [{ id: 'start', obj_type: 1, condition: { logics } }, end]
-  await engine.putProcess({ obj_id: 5, scheme: { nodes } })
-  const changes = engine.watch({ conv_id: 5 })
+  await engine.processes.put({ obj_id: 5, scheme: { nodes } })
+  const changes = engine.changes({ conv_id: 5 })
   const { obj_id = '' } = await engine.create({ conv_id: 5, data: {} })
   for await (const { node_id } of changes) if (node_id === 'end') break
   const task = await engine.task({ conv_id: 5, obj_id })
-  return JSON.parse(task?.dataText ?? '{}').hash
+  return JSON.parse(task?.data_text ?? '{}').hash
 }
 
 async function withCommitLog(path: string): Promise<number | undefined> {
   const engine = await bundle.openEngine(path)
-  await engine.putProcess(bundle.examples['callback.conv.json'])
+  await engine.processes.put(bundle.examples['callback.conv.json'])
   for (let made = 0; made < logged_tasks; made += 1_000) {
     const data = { text: 'x'.repeat(200) }
     const op = { type: 'create', obj: 'task', conv_id: 1234, data }

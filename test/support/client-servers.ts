@@ -36,7 +36,7 @@ export async function openClientServers(
   await initFolder(folder, [], making)
   const { names } = await addClient(folder, 'billing', making)
   const engine = servedEngine(await openEngine(':memory:'))
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)

@@ -12,7 +12,7 @@ import { waiting } from './cluster-nodes.ts'
 const [url = '', path = '', node = '', lease_ms = ''] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
-const commitLog = postgresLog({ url, node, lease_ms: Number(lease_ms) })
+const commit_log = postgresLog({ url, node, lease_ms: Number(lease_ms) })
 let engine: Engine | undefined
 
 /** A standby, the owner, and a standby again once another has taken over. */
@@ -22,7 +22,7 @@ async function live(): Promise<never> {
     const failed = new Promise<void>((resolve) => {
       fail = resolve
     })
-    engine = await openEngine(path, { commitLog, onFailure: fail })
+    engine = await openEngine(path, { commit_log, onFailure: fail })
     say({ role: 'owner' })
     await failed
     await engine.close()

@@ -37,7 +37,7 @@ export function openNode(
 ): TestNode {
   const log = postgresLog({ lease_ms, address: `${options.node}:1`, ...options })
   const path = `${folder}/${options.node}.lmdb`
-  const opened = openEngine(path, { commitLog: log, ...more })
+  const opened = openEngine(path, { commit_log: log, ...more })
   opened.catch(() => {})
   return {
     ...{ log, path, opened },

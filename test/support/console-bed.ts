@@ -96,7 +96,7 @@ export async function openBed({ limits = {}, ...options }: BedOptions = {}): Pro
   const clock = fakeClock()
   const told: Line[] = []
   const opened = await openEngine(':memory:', { clock, limits })
-  await opened.putProcess(process_definition)
+  await opened.processes.put(process_definition)
   const engine: ServedEngine = {
     ...servedEngine(opened),
     emit: (event, fields) => void told.push({ event, ...fields }),

@@ -48,9 +48,9 @@ const examples = new URL('../../src/examples/', import.meta.url)
 
 export async function putExamples(engine: Engine): Promise<void> {
   for (const file of readdirSync(examples)) {
-    await engine.putProcesses(readFileSync(new URL(file, examples), 'utf8'))
+    await engine.processes.putMany(readFileSync(new URL(file, examples), 'utf8'))
   }
-  await engine.putProcess(invoice)
+  await engine.processes.put(invoice)
 }
 
 export async function liveHalfHour(engine: Engine, clock: TestClock): Promise<void> {

@@ -27,7 +27,7 @@ export async function openPictured(): Promise<TestConsole> {
   const clock = testClock(begin_ms)
   const console = await openConsole({ clock, chance: fakeChance(), handlers: life_handlers })
   const { engine } = console
-  await engine.putProcess(firstPayment())
+  await engine.processes.put(firstPayment())
   await putExamples(engine)
   await liveHalfHour(engine, clock)
   return console

@@ -21,8 +21,8 @@ const engine = await openEngine(path, {
     },
   },
 })
-await engine.putProcess(job)
-for (const schedule of scheduled) await engine.schedule(schedule)
+await engine.processes.put(job)
+for (const schedule of scheduled) await engine.schedules.put(schedule)
 writeSync(1, 'ready\n')
 for (const { id } of scheduled) {
   while ((await engine.schedules.show(id)).last === undefined) {

@@ -97,7 +97,7 @@ export async function openDrainBed(child: BuiltChild, counts: DrainCounts): Prom
       for (const id of ended.done) done.add(id)
       counts.handlers_done += ended.done.length
       counts.exit_ms_max = Math.max(counts.exit_ms_max, Math.round(ended.exit_ms))
-      const judged = await openEngine(file.path, { timers: false })
+      const judged = await openEngine(file.path, { background: false })
       try {
         wrong.push(...(await wrongInFile(judged, ended, lanes, known)))
         for (const { ending, was_sent } of ended.requests) {

@@ -136,7 +136,7 @@ export async function makeOne({ http, grpc }: FullServer, knowledge: Knowledge):
 
 /** Throws what is wrong in the file, opened when no server has it. */
 export async function judgeFile(folder: string, knowledge: Knowledge): Promise<void> {
-  const engine = await openEngine(pathIn(folder), { timers: false })
+  const engine = await openEngine(pathIn(folder), { background: false })
   try {
     const { breaches } = await engine.check()
     const wrong = breaches.slice(0, 3)

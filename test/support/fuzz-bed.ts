@@ -46,8 +46,8 @@ export async function openFuzzBed(): Promise<FuzzBed> {
   const bugs: unknown[] = []
   const onBug = (bug: unknown): void => void bugs.push(bug)
   const engine = servedEngine(await openEngine(':memory:', { limits: fuzz_limits, onBug }))
-  for (const conv_id of [1234, 1235, 1236, 1237]) await engine.putProcess(waiting(conv_id))
-  await engine.putProcess(ending)
+  for (const conv_id of [1234, 1235, 1236, 1237]) await engine.processes.put(waiting(conv_id))
+  await engine.processes.put(ending)
   const { secret } = await engine.users.add({ id: user })
   for (const conv_id of ['1234', '1235', '1239']) await engine.processes.share(conv_id, user)
   await engine.processes.share('1237', user, ['show'])

@@ -32,7 +32,7 @@ export async function openGrpc(
 ): Promise<TestGrpc> {
   const made = authority ?? (await sharedAuthority())
   const engine = servedEngine(await openEngine(':memory:', { limits: options.limits ?? {} }))
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const bugs: unknown[] = []

@@ -172,7 +172,7 @@ function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
 }
 
 function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
-  const dataText = task.data_json.toString()
+  const data_text = task.data_json.toString()
   const { status_details, history: _none, ...rest } = task
   return {
     ...rest,
@@ -182,7 +182,7 @@ function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
     user_id: task.user_id === '' ? null : task.user_id,
     create_time_ms: Number(task.create_time_ms),
     change_time_ms: Number(task.change_time_ms),
-    dataText,
+    data_text,
     data: undefined,
   }
 }

@@ -190,11 +190,11 @@ const rows: readonly Row[] = [
     says: 'rights of a process that was removed and put again',
     code: denied,
     async ask(bed) {
-      const { putProcess, processes } = bed.server.engine
-      await putProcess(waiting(1240))
+      const { processes } = bed.server.engine
+      await processes.put(waiting(1240))
       await processes.share('1240', elsewhere)
       await processes.remove('1240')
-      await putProcess(waiting(1240))
+      await processes.put(waiting(1240))
       return [op('create', { conv_id: '1240' }), as(bed, elsewhere)]
     },
   },
@@ -213,7 +213,7 @@ async function openBed(): Promise<HostileBed> {
   const { engine } = server
   const secrets: Record<string, string> = {}
   const ids: Record<string, string> = {}
-  for (const other of [1235, 1236]) await engine.putProcess(waiting(other))
+  for (const other of [1235, 1236]) await engine.processes.put(waiting(other))
   for (const conv_id of ['1234', '1235', '1236']) {
     ids[conv_id] = String((await engine.create({ conv_id, ref: 'there', data: {} })).obj_id)
   }

@@ -52,7 +52,7 @@ export async function openHttp(
   over: Partial<ServedEngine> = {},
 ): Promise<TestHttp> {
   const engine = servedEngine(await openEngine(':memory:', { limits: options.limits ?? {} }))
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const { secret } = await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const served = Object.keys(over).length === 0 ? engine : { ...engine, ...over }

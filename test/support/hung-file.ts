@@ -14,7 +14,7 @@ export async function wrongInFile(
   path: string,
   requests: readonly Judged[],
 ): Promise<string | undefined> {
-  const engine = await openEngine(path, { timers: false })
+  const engine = await openEngine(path, { background: false })
   try {
     const tasks = await tasksOf(engine, plain)
     const refs = new Set(tasks.map(({ ref }) => ref))

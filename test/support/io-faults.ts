@@ -140,7 +140,7 @@ async function makeClosed(folder: string): Promise<Access> {
   const path = join(folder, 'closed', 'db')
   mkdirSync(join(folder, 'closed'))
   const engine = await openEngine(path)
-  for (const definition of lane_processes) await engine.putProcess(definition)
+  for (const definition of lane_processes) await engine.processes.put(definition)
   const access = await engine.users.add()
   for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, access.id)
   await engine.close()
@@ -421,7 +421,7 @@ function wrongEnd(
 /** What is wrong in the file, opened again on a disk that works. */
 async function wrongIn(path: string, lanes: readonly Lane[]): Promise<string | undefined> {
   try {
-    const engine = await openEngine(path, { timers: false })
+    const engine = await openEngine(path, { background: false })
     try {
       const { verdict } = await judgeLanes(engine, lanes)
       const says = JSON.stringify(verdict)

@@ -85,7 +85,7 @@ export async function openKillBed(child: BuiltChild, counts: KillCounts): Promis
   })
 
   async function judge(): Promise<string | undefined> {
-    const engine = await openEngine(path, { timers: false })
+    const engine = await openEngine(path, { background: false })
     try {
       const { verdict, there } = await judgeLanes(engine, unjudged, known)
       const double_steps = await doubleSteps(engine)

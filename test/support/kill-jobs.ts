@@ -50,11 +50,11 @@ export async function putJobProcesses(engine: Engine, url: string): Promise<void
       go(steps[at + 1] ?? 'end'),
     ]),
   ])
-  await engine.putProcess({
+  await engine.processes.put({
     obj_id: marks,
     scheme: { nodes: [node('start', 1, [go('kept')]), node('kept', 0, [])] },
   })
-  await engine.putProcess({
+  await engine.processes.put({
     obj_id: work,
     scheme: {
       nodes: [node('start', 1, [go('timer')]), ...nodes, node('end', 2, []), node('failed', 2, [])],

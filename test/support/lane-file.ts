@@ -22,7 +22,7 @@ export async function makeLaneFile(folder: string): Promise<LaneFile> {
   await initFolder(tls, [], making)
   const { names } = await addClient(tls, 'load', making)
   const engine = await openEngine(path)
-  for (const definition of lane_processes) await engine.putProcess(definition)
+  for (const definition of lane_processes) await engine.processes.put(definition)
   const { id: user, secret } = await engine.users.add()
   for (const conv_id of [orders, ledger, paced, plain]) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)

@@ -75,10 +75,10 @@ export async function judgeLanes(
   }
 }
 
-function wronglyResumed({ ref, obj_id, data, dataText }: Task): string[] {
+function wronglyResumed({ ref, obj_id, data, data_text }: Task): string[] {
   const mark = data as Mark
   const is_right = mark.resumed === undefined || mark.resumed === resumesOf(mark)
-  return is_right ? [] : [`${ref ?? obj_id} ${dataText}`]
+  return is_right ? [] : [`${ref ?? obj_id} ${data_text}`]
 }
 
 async function allTasks(engine: Engine): Promise<Task[]> {
@@ -122,6 +122,6 @@ function unexpected(tasks: readonly Task[], lanes: readonly Lane[]): string[] {
       count === undefined ? n >= 1 && n <= (sent.get(lane) ?? 0) : sent.has(lane) && n === 0
     const is_second = taken.has(place)
     taken.add(place)
-    return is_known && !is_second ? [] : [`${place} ${task.dataText}`]
+    return is_known && !is_second ? [] : [`${place} ${task.data_text}`]
   })
 }

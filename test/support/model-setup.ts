@@ -124,7 +124,7 @@ async function withSentinel(engine: Engine): Promise<Engine> {
     dimension: 'sec',
     to_node_id: 'end',
   }
-  const { state } = await engine.putProcess({
+  const { state } = await engine.processes.put({
     obj_id: sentinel,
     scheme: {
       nodes: [

@@ -59,7 +59,7 @@ export function overPostgres(openFile: typeof openEngine): typeof openEngine {
     if (partition === undefined) return openFile(path, options)
     return openFile(path, {
       ...options,
-      commitLog: postgresLog({ url: url(), node, partition, lease_ms }),
+      commit_log: postgresLog({ url: url(), node, partition, lease_ms }),
     })
   }
 
@@ -77,7 +77,7 @@ export function overPostgres(openFile: typeof openEngine): typeof openEngine {
   }
 
   return (path, options = {}) => {
-    if (options.commitLog !== undefined) return openFile(path, options)
+    if (options.commit_log !== undefined) return openFile(path, options)
     if (path !== ':memory:') return open(path, options)
     return options.admin === true ? openFile(path, options) : openInMemory(options)
   }

@@ -96,12 +96,12 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
   }
 
   async function findInState(): Promise<Found> {
-    const engine = await openEngine(path, { timers: false })
+    const engine = await openEngine(path, { background: false })
     try {
       const processes = await engine.processes.list()
       const users = await engine.users.list()
       const has_setup = processes.length === lane_processes.length && users.length > 0
-      for (const definition of lane_processes) await engine.putProcess(definition)
+      for (const definition of lane_processes) await engine.processes.put(definition)
       const { verdict, there } = await judgeLanes(engine, own_lanes)
       await engine.users.add()
       const says = JSON.stringify(verdict)

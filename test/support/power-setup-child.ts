@@ -8,7 +8,7 @@ import { lane_processes, ledger, orders } from './lanes.ts'
 
 const [path = '', name = ''] = process.argv.slice(2)
 const engine = await openEngine(path)
-for (const definition of lane_processes) await engine.putProcess(definition)
+for (const definition of lane_processes) await engine.processes.put(definition)
 const { id: user, secret } = await engine.users.add()
 for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, user)
 await engine.users.bind(user, name)

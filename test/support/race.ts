@@ -78,7 +78,7 @@ export async function openRaces(): Promise<Races> {
   const engine = await openEngine(join(folder, 'tasks.lmdb'))
   // The job behind the wait is one that is known, and that nobody does.
   const unregister = engine.handle('db_call', () => ({}))
-  for (const kind of kinds) await engine.putProcess(processOf(kind))
+  for (const kind of kinds) await engine.processes.put(processOf(kind))
   unregister()
   const ways = await openWays(engine, kinds)
   const won: Record<string, number> = {}

@@ -67,7 +67,7 @@ export async function openReplayBed(
   }
   let opened = await open({})
   const { engine } = opened
-  for (const process of [counting_process, ending_process]) await engine.putProcess(process)
+  for (const process of [counting_process, ending_process]) await engine.processes.put(process)
   const { secret } = await engine.users.add({ id: user })
   for (const conv_id of ['1234', '1235']) await engine.processes.share(conv_id, user)
   const close = async (): Promise<void> => {

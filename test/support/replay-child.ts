@@ -51,7 +51,7 @@ const calls = {
       ),
       node(`${waits}`, 2, []),
     ])
-    await engine.putProcess(process)
+    await engine.processes.put(process)
     const { secret } = await engine.users.add({ id: user })
     await engine.processes.share(conv_id, user)
     for (const ref of refs) await engine.create({ conv_id, ref, data: {} })

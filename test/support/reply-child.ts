@@ -14,7 +14,7 @@ const [path = '', requests = '1'] = process.argv.slice(2)
 // What it tells explains a trace that is not as it should be.
 const engine = await openEngine(path, { logger: new Console(process.stderr) })
 const logic = (type: string, to_node_id?: string) => ({ type, to_node_id })
-await engine.putProcess({
+await engine.processes.put({
   obj_id: 1,
   title: 'wait',
   conv_type: 'process',

@@ -193,7 +193,7 @@ async function tryRot({ image }: Rot): Promise<Pick<RotLine, 'outcome' | 'says'>
   const line = (fields: object): void => void events.push((fields as { event: string }).event)
   const logger = { debug: line, info: line, warn: line, error: line }
   try {
-    engine = await openEngine(path, { timers: false, logger, limits: { ended_kept_ms: 1e15 } })
+    engine = await openEngine(path, { background: false, logger, limits: { ended_kept_ms: 1e15 } })
   } catch (error) {
     return refusal(error)
   }

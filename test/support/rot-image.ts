@@ -29,12 +29,15 @@ export interface Seen {
  */
 export async function makeImages(folder: string): Promise<void> {
   const path = join(folder, image_name)
-  const engine = await openEngine(path, { timers: false, limits: { checkpoint_bytes: 64 * 1024 } })
-  await engine.putProcess(callback_process)
-  await engine.putProcess(failing_process)
+  const engine = await openEngine(path, {
+    background: false,
+    limits: { checkpoint_bytes: 64 * 1024 },
+  })
+  await engine.processes.put(callback_process)
+  await engine.processes.put(failing_process)
   await engine.users.add({ id: 13000 })
   await engine.processes.share(conv_id, 13000)
-  await engine.schedule({ id: 'nightly', cron: '0 3 * * *', timezone: 'Europe/Kyiv', conv_id })
+  await engine.schedules.put({ id: 'nightly', cron: '0 3 * * *', timezone: 'Europe/Kyiv', conv_id })
   const ids: [number, string | undefined, string][] = []
   const fill = async (round: string): Promise<void> => {
     const given = Array.from({ length: tasks_of_each }, (_, n) => ({
@@ -61,7 +64,7 @@ export async function makeImages(folder: string): Promise<void> {
   await fill('two')
   await keep(engine, path, join(folder, 'killed'), ids)
   await engine.close()
-  const again = await openEngine(path, { timers: false })
+  const again = await openEngine(path, { background: false })
   const seen = await seenOf(again, ids)
   await again.close()
   writeFileSync(join(folder, 'closed.json'), JSON.stringify(seen))
@@ -103,8 +106,8 @@ async function seenOf(
 
 export function shownOf(task: Awaited<ReturnType<Engine['task']>>): string | undefined {
   if (task === undefined) return undefined
-  const { obj_id, conv_id, ref, status, node_id, dataText, change_time_ms } = task
-  return JSON.stringify([obj_id, conv_id, ref, status, node_id, dataText, change_time_ms])
+  const { obj_id, conv_id, ref, status, node_id, data_text, change_time_ms } = task
+  return JSON.stringify([obj_id, conv_id, ref, status, node_id, data_text, change_time_ms])
 }
 
 /** All that is no task. */

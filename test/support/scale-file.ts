@@ -62,7 +62,7 @@ export async function makeScaleFile(
 ): Promise<ScaleFile> {
   const began_ms = performance.now()
   const engine = await openEngine(path)
-  await engine.putProcess(scale_process)
+  await engine.processes.put(scale_process)
   let next = 0
   await Promise.all(
     Array.from({ length: lists_at_once }, async () => {

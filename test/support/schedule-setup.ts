@@ -37,7 +37,7 @@ export async function withBed(
 ): Promise<void> {
   const bed = memoryBed({ limits: { ended_kept_ms: 1_000 * day_ms }, ...options })
   const engine = await bed.open()
-  await engine.putProcess(job)
+  await engine.processes.put(job)
   bed.clock.set(Date.parse('2026-01-01T00:00:00Z'))
   const last = await fn(bed, engine)
   assert.deepEqual((await last.check()).breaches, [])

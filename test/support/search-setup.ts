@@ -47,7 +47,7 @@ const kinds = ['wait', 'bank', 'fail', 'done', 'wait', 'bank', 'wait'] as const
 
 /** Creates `count` tasks by turns in processes a and b; some of them are changed and canceled. */
 export async function fill(engine: Engine, clock: FakeClock, count: number): Promise<string[]> {
-  for (const conv_id of ['a', 'b']) await engine.putProcess(sortingProcess(conv_id))
+  for (const conv_id of ['a', 'b']) await engine.processes.put(sortingProcess(conv_id))
   const ids: string[] = []
   for (let n = 0; n < count; n++) {
     clock.set(clock.now_ms() + (n % 3) * 400)

@@ -56,7 +56,7 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
   await initFolder(tls, [], making)
   const { names } = await addClient(tls, 'hostile', making)
   const engine = await openEngine(path)
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const honest = await engine.users.add()
   const hostile = await engine.users.add()
   for (const { id } of [honest, hostile]) await engine.processes.share(conv_id, id)

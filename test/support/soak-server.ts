@@ -39,7 +39,7 @@ export interface Worse {
 
 export interface ServerOptions {
   readonly ended_kept_ms: number
-  readonly changes_kept_s: number
+  readonly changes_kept_ms: number
   readonly checkpoint_bytes: number
   readonly standing_tasks: number
   readonly worse?: Worse
@@ -75,13 +75,18 @@ export async function startServer(built: BuiltChild, options: ServerOptions): Pr
   await initFolder(tls_folder, [], making)
   const { names } = await addClient(tls_folder, 'load', making)
   const db = join(folder, 'tasks.lmdb')
-  const engine = await openEngine(db, { timers: false })
-  await engine.putProcesses(processesOf(options.stub))
+  const engine = await openEngine(db, { background: false })
+  await engine.processes.putMany(processesOf(options.stub))
   const { id: user, secret } = await engine.users.add()
   for (const conv_id of shared) await engine.processes.share(conv_id, user)
   await engine.users.bind(user, names[0] as string)
   const { address } = await engine.processes.webhook(webhook_id, { address: 'new' })
-  await engine.schedule({ id: 'beat', cron: '* * * * * *', timezone: 'UTC', conv_id: webhook_id })
+  await engine.schedules.put({
+    id: 'beat',
+    cron: '* * * * * *',
+    timezone: 'UTC',
+    conv_id: webhook_id,
+  })
   const refs = Array.from({ length: options.standing_tasks }, (_, n) => standingRef(n))
   await Promise.all(refs.map((ref) => engine.create({ conv_id: standing_id, ref, data: {} })))
   await engine.close()
@@ -96,7 +101,7 @@ export async function startServer(built: BuiltChild, options: ServerOptions): Pr
       ...['--ended-kept-ms', String(options.ended_kept_ms), '--log-level', 'debug'],
       // What a machine does that is busy with other work is not the failure of a task.
       ...['--code-ms-max', '30000'],
-      ...['--changes-kept-s', String(options.changes_kept_s)],
+      ...['--changes-kept-ms', String(options.changes_kept_ms)],
       ...['--checkpoint-bytes', String(options.checkpoint_bytes)],
     ],
     {
@@ -127,7 +132,7 @@ export async function startServer(built: BuiltChild, options: ServerOptions): Pr
       child.kill('SIGTERM')
       const { code, signal } = await ended
       if (code !== 0) return `it ended with ${code ?? signal}`
-      const left = await openEngine(db, { timers: false })
+      const left = await openEngine(db, { background: false })
       const { breaches } = await left.check()
       await left.close()
       return breaches.length === 0 ? undefined : `check: ${breaches.slice(0, 3).join('; ')}`

@@ -35,7 +35,7 @@ export async function newChecks(
   port: number,
   fraction: () => number,
 ): Promise<{ readonly checks: readonly PreparedCheck[]; close(): Promise<void> }> {
-  await engine.putProcess(process_definition)
+  await engine.processes.put(process_definition)
   const first = '13000'
   const { secret } = await engine.users.add({ id: first })
   engine.addresses.serveAt('http://x.example')
@@ -138,7 +138,7 @@ export async function newChecks(
       },
     }
   }
-  const put = (id: string) => engine.putProcess({ ...process_definition, obj_id: Number(id) })
+  const put = (id: string) => engine.processes.put({ ...process_definition, obj_id: Number(id) })
   const open = async (id: string): Promise<void> => {
     await put(id)
     await engine.processes.webhook(id, { address: 'new' })

@@ -129,7 +129,7 @@ const verbs: Record<string, (run: Run, args: JsonValue[]) => Promise<string | un
   async put({ world }, [definition, moves]) {
     const text = stringifyJson(definitionOf(definition as JsonValue))
     const given = moves === undefined ? {} : { moves: moves as Record<string, string> }
-    const { version, state } = await world.engine().putProcess(text, given)
+    const { version, state } = await world.engine().processes.put(text, given)
     return JSON.stringify({ version, state })
   },
   pause: ({ world }, [conv_id]) => done(world.engine().processes.pause(conv_id as number)),
@@ -206,7 +206,7 @@ async function expectTasks(engine: Engine, wanted: JsonObject, at: string): Prom
 function rowOf(task: Task): string {
   const ref = task.ref_is_number ? task.ref : JSON.stringify(task.ref)
   const tag = task.status_details === undefined ? '' : ` ${task.status_details.tag}`
-  const data = canonicalText(parseJson(task.dataText))
+  const data = canonicalText(parseJson(task.data_text))
   return `${ref} ${task.status}${tag} in ${task.node_id} ${data}`
 }
 

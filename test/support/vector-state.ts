@@ -70,7 +70,7 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
   const openWatched = async (): Promise<Engine> => {
     const opened = await open()
     void (async () => {
-      for await (const { ref } of opened.watch()) changes.push(ref)
+      for await (const { ref } of opened.changes()) changes.push(ref)
     })()
     return opened
   }
@@ -78,7 +78,7 @@ export async function openWorld({ given, steps }: Vector): Promise<World> {
   let engine = await openWatched()
   const convs: string[] = []
   for (const process of (given.processes ?? []) as JsonValue[]) {
-    const { conv_id } = await engine.putProcess(stringifyJson(definitionOf(process)))
+    const { conv_id } = await engine.processes.put(stringifyJson(definitionOf(process)))
     convs.push(conv_id)
   }
   const secrets = new Map<string, string>()

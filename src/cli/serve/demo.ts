@@ -32,7 +32,7 @@ export async function makeDemo(engine: Engine): Promise<Demo> {
   if (has_process && users.some(({ id }) => id === user)) return { state: 'there' }
   if (users.length > 0 || processes.length > (has_process ? 1 : 0)) return { state: 'not_new' }
   const file = new URL('../../examples/callback.conv.json', import.meta.url)
-  await engine.putProcess(parseJson(await readFile(file, 'utf8')), { conv_id })
+  await engine.processes.put(parseJson(await readFile(file, 'utf8')), { conv_id })
   const { secret } = await engine.users.add({ id: user, name: 'demo' })
   await engine.processes.share(conv_id, user)
   return { state: 'made', secret }

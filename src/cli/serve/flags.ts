@@ -133,7 +133,7 @@ export function limitsOf(given: Given): Partial<Record<LimitName, number>> {
     if (value !== undefined) limits[name] = wholeNumber(flag, value)
   }
   const window = text(given, 'window')
-  if (window !== undefined) limits.window_s = wholeNumber('window', window)
+  if (window !== undefined) limits.window_ms = 1_000 * wholeNumber('window', window)
   return limits
 }
 

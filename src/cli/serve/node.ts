@@ -41,7 +41,7 @@ export interface ServedNode {
 
 /** What one tenure is given, and how it tells that it serves. */
 export interface Tenure {
-  readonly commitLog: CommitLogSource
+  readonly commit_log: CommitLogSource
   readonly stop: Stop
   /** With undefined once it begins to end. */
   use(engine: Engine | undefined): void
@@ -142,7 +142,7 @@ async function oneTenure(
     end = () => resolve(undefined)
   })
   const forget = log.onHandOver(end)
-  const commitLog: CommitLogSource = {
+  const commit_log: CommitLogSource = {
     ...log,
     open(opening) {
       const opened = log.open(opening)
@@ -153,7 +153,7 @@ async function oneTenure(
   }
   try {
     return await serveTenure({
-      ...{ commitLog, use, read },
+      ...{ commit_log, use, read },
       stop: {
         reason: Promise.race([stop.reason, ended]),
         fail: (failure) => (isOwnershipLost(failure) ? end() : stop.fail(failure)),

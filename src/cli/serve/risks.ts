@@ -141,7 +141,11 @@ export async function emitRisks(
   const { emit, diagnose } = servedEngine(engine)
   const file_system = await statfs(dirname(engine.path)).catch(() => undefined)
   const configured = {
-    ...{ wanted, window_s: engine.limits.window_s, allow_hosts: list(given, 'allow-host') },
+    ...{
+      wanted,
+      window_s: engine.limits.window_ms / 1_000,
+      allow_hosts: list(given, 'allow-host'),
+    },
     has_webhook: (await diagnose()).has_webhook,
     ...{ file_system: file_system?.type, uid: userInfo().uid, now_ms: io.clock.now_ms() },
     certificates_until_ms: engine.statistics().certificates_until_ms,

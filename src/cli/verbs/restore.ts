@@ -150,7 +150,7 @@ async function check(given: Given, places: Places): Promise<Checked> {
         await chmod(`${copy}.key`, 0o600)
       }
       const engine = await openEngine(copy, {
-        timers: false,
+        background: false,
         probe: true,
         ...engineOptionsFrom(given.env),
       })

@@ -76,8 +76,8 @@ export const scheduleVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = word(given, 0)
       const found = await withAdmin(given, io, (admin) => admin.call('schedule.show', { id }))
-      const { dataText, ...shown } = found
-      const json = `${JSON.stringify(shown).slice(0, -1)},"data":${dataText}}`
+      const { data_text, ...shown } = found
+      const json = `${JSON.stringify(shown).slice(0, -1)},"data":${data_text}}`
       return printDone(io, isOn(given, 'json'), json, pageOf(found))
     },
   },
@@ -172,7 +172,7 @@ function pageOf(schedule: ScheduleDetails): string {
       : [['left out', `${both(left_out.from_ms)} up to ${both(left_out.to_ms)}`] as const]),
     ['catch up', schedule.catch_up],
     ...(schedule.due_key === undefined ? [] : [['due key', schedule.due_key] as const]),
-    ['data', schedule.dataText],
+    ['data', schedule.data_text],
   ])
 }
 

@@ -102,7 +102,7 @@ async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<F
   const { given, io, log, wanted, limits, replay, variables, tracing, emitRisksOnce } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing, probe: setup.probe },
-    ...(tenure && { commitLog: tenure.commitLog, stale_reads: staleReads(setup, tenure) }),
+    ...(tenure && { commit_log: tenure.commit_log, stale_reads: staleReads(setup, tenure) }),
     ...(replay && { replay }),
     ...(variables && { variables: variables.first }),
   })

@@ -107,7 +107,7 @@ function pageOf(task: TaskView): string {
     ['created', timeText(task.create_time_ms)],
     ['changed', timeText(task.change_time_ms)],
     ...(task.trace_id === undefined ? [] : [['trace', task.trace_id]]),
-    ['data', task.dataText],
+    ['data', task.data_text],
   ])
 }
 

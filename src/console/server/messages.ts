@@ -66,7 +66,7 @@ export interface BoundTask extends NamedTask {
 }
 
 /** A task in a table: without data. */
-export type TaskRow = Omit<TaskView, 'dataText' | 'history'>
+export type TaskRow = Omit<TaskView, 'data_text' | 'history'>
 
 export interface Rows extends Pick<TaskPage, 'cursor' | 'scanned' | 'sorted_by' | 'reached_ms'> {
   readonly rows: readonly TaskRow[]

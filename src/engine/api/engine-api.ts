@@ -9,26 +9,19 @@
  * `not_possible`. Each call states its other faults. A malformed option is a RangeError.
  */
 import type { Chance, Clock } from '../../core/clock.ts'
-import type { Fault, WholeFaultCode } from '../../core/faults.ts'
+import type { Fault } from '../../core/faults.ts'
 import type { LimitName, Limits } from '../../core/limits.ts'
 import type { Logger } from '../../core/log.ts'
-import type { Caller, Change, OpResult, Task } from '../../core/model.ts'
+import type { Caller, OpResult, Task } from '../../core/model.ts'
 import type { Tracing } from '../../core/tracing.ts'
 import type { ProcessDefinition, ProcessTypes } from '../../process/process-types.ts'
 import type { CommitLogSource } from '../../store/commit-log/source.ts'
 import type { BackupFile } from '../../store/store.ts'
 import type { Changes } from './change-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
-import type {
-  ExportFile,
-  GivenVariables,
-  ImportResult,
-  PutManyOptions,
-  PutOptions,
-  PutResult,
-} from './import-api.ts'
+import type { GivenVariables } from './import-api.ts'
 import type { Processes } from './process-api.ts'
-import type { PutScheduleResult, ScheduleInput, Schedules } from './schedule-api.ts'
+import type { Schedules } from './schedule-api.ts'
 import type { EngineStatistics, Readiness } from './statistics-api.ts'
 import type { CreateInput, ModifyInput, ResultOptions, TargetInput, Tasks } from './task-api.ts'
 import type { TypedProcess } from './typed-process-api.ts'
@@ -65,10 +58,10 @@ export interface EngineOptions {
    */
   readonly runtime_dir?: string
   /**
-   * False: this engine fires no timers and no schedules, starts no jobs, and removes neither ended
-   * tasks nor old replays. Default true.
+   * Whether this engine works by itself: fires timers and schedules, starts jobs, removes ended
+   * tasks and old replays. Default true.
    */
-  readonly timers?: boolean
+  readonly background?: boolean
   /**
    * What a request is answered that was applied before: a signed one again, or a call with its
    * `request_key`. `answer`, the default: as it was. `reject`: `repeated_request`. `off`: nothing
@@ -103,7 +96,7 @@ export interface EngineOptions {
    * Where commits become durable, if not in files beside the data file: `postgresLog(...)` of
    * `conveyor-engine/postgres`. Then `openEngine` resolves once this node owns the data.
    */
-  readonly commitLog?: CommitLogSource | undefined
+  readonly commit_log?: CommitLogSource | undefined
   /**
    * While this node is a standby, once it has had everything that was committed: an engine that
    * reads what it has. See cluster/README.md.
@@ -168,41 +161,18 @@ export interface Engine {
   result(target: TargetInput, options?: ResultOptions): Promise<Task>
   /** The feed of committed changes, from a position on; see `Changes`. */
   readonly changes: Changes
-  /** As `changes` from now on, without positions; `seq` counts the changes of the iterator. */
-  watch(filter?: { readonly conv_id?: string | number }): AsyncIterableIterator<Change>
 
   /**
    * The calls for one process, typed and checked by the schemas of its `defineProcess`; see
-   * `TypedProcess`. It stores nothing: `putProcess` does, before or after. Throws a TypeError for
-   * any other value.
+   * `TypedProcess`. It stores nothing; `processes.put` does, before or after. Throws a TypeError
+   * for any other value.
    */
   process<Types extends ProcessTypes>(definition: ProcessDefinition<Types>): TypedProcess<Types>
-  /**
-   * Compiles and stores a definition: the value of `defineProcess` of `conveyor-engine/define`, or
-   * one in the process format, as JSON text or plain values. To be called at each start: what has
-   * not changed is left alone, and what has is the next version, in which the tasks of the process
-   * go on. Rejects with `bad_definition`, whose `mistakes` name each mistake with its place, and
-   * with `tasks_in_node` where it drops a node with tasks and `moves` does not say where they go.
-   */
-  putProcess(definition: unknown, options?: PutOptions): Promise<PutResult>
-  /**
-   * Stores all definitions and aliases of an export, or none: one definition, an array, or a folder
-   * with its children, as JSON text or plain values. Rejects as `putProcess`; each mistake names
-   * its definition.
-   */
-  putProcesses(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
-  /**
-   * The same for several files, whose variables are stored too; each mistake names its file.
-   * `readExport` of `conveyor-engine/files` reads them from disk, also from folders and zip files.
-   */
-  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
   readonly processes: Processes
   readonly tasks: Tasks
   readonly users: Users
   /** Tasks that are created at their due times. */
   readonly schedules: Schedules
-  /** The same as `schedules.put`. */
-  schedule(schedule: ScheduleInput): Promise<PutScheduleResult>
 
   /**
    * Replaces the values of `EngineOptions.variables`. They count before those that imports have
@@ -244,8 +214,6 @@ export interface Engine {
    *     if (!ok) console.error(checks.commit.reason ?? checks.disk.reason ?? checks)
    */
   ready(): Promise<Readiness>
-  /** `ok`, or why the engine takes no ops now. */
-  health(): 'ok' | WholeFaultCode
   /** Resolves once everything requested before is on disk or has failed. */
   flush(): Promise<void>
   /** Checks every invariant of the key table; one sentence for each breach. */

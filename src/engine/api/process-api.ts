@@ -1,9 +1,16 @@
 /**
- * The part of the public interface that administers processes, as types. `putProcess` of the engine
- * stores them (import-api).
+ * The part of the public interface that stores and administers processes, as types.
  */
 import type { Status } from '../../core/model.ts'
-import type { Alias, AliasResult } from './import-api.ts'
+import type {
+  Alias,
+  AliasResult,
+  ExportFile,
+  ImportResult,
+  PutManyOptions,
+  PutOptions,
+  PutResult,
+} from './import-api.ts'
 
 export interface ProcessInfo {
   readonly conv_id: string
@@ -56,6 +63,25 @@ export interface WebhookInfo {
 export type Can = 'create' | 'modify' | 'show'
 
 export interface Processes {
+  /**
+   * Compiles and stores a definition: the value of `defineProcess` of `conveyor-engine/define`, or
+   * one in the process format, as JSON text or plain values. To be called at each start: what has
+   * not changed is left alone, and what has is the next version, in which the tasks of the process
+   * go on. Rejects with `bad_definition`, whose `mistakes` name each mistake with its place, and
+   * with `tasks_in_node` where it drops a node with tasks and `moves` does not say where they go.
+   */
+  put(definition: unknown, options?: PutOptions): Promise<PutResult>
+  /**
+   * Stores all definitions and aliases of an export, or none: one definition, an array, or a folder
+   * with its children, as JSON text or plain values. Rejects as `put`; each mistake names
+   * its definition.
+   */
+  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
+  /**
+   * The same for several files, whose variables are stored too; each mistake names its file.
+   * `readExport` of `conveyor-engine/files` reads them from disk, also from folders and zip files.
+   */
+  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
   list(): Promise<ProcessInfo[]>
   /**
    * With `version` as an earlier definition has it: its title, nodes and text; the tasks in them

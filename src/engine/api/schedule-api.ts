@@ -2,7 +2,7 @@
  * The part of the public interface that is about schedules, as types: tasks that are created at
  * their due times, by a cron expression, at an interval, or once.
  *
- *     await engine.schedule({
+ *     await engine.schedules.put({
  *       id: 'nightly', cron: '0 2 * * *', timezone: 'Europe/Kyiv', conv_id: 1234,
  *     })
  *
@@ -98,7 +98,7 @@ export interface ScheduleInfo {
 
 export interface ScheduleDetails extends ScheduleInfo {
   /** The data of each task as JSON text, without its due time. */
-  readonly dataText: string
+  readonly data_text: string
 }
 
 /**

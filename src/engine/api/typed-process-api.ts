@@ -7,7 +7,7 @@ import type { ProcessTypes } from '../../process/process-types.ts'
 import type { HandlerContext, HandlerOptions } from './handler-api.ts'
 import type { CreateInput, ModifyInput, ResultOptions, TargetInput } from './task-api.ts'
 
-/** A task whose `data` is what the schema makes of it; `dataText` is as stored. */
+/** A task whose `data` is what the schema makes of it; `data_text` is as stored. */
 export type TypedTask<Data> = Omit<Task, 'data'> & { readonly data: Data }
 
 /** A task of the process by its ref or obj_id; with both, the obj_id decides. */
@@ -32,7 +32,7 @@ export type OwnTarget = Omit<TargetInput, 'conv_id'>
  *     orders.handle('charge', async ({ data }, { key }) => {
  *       return { charge_id: await bank.charge(data.amount, key) }
  *     })
- *     await engine.putProcess(order)
+ *     await engine.processes.put(order)
  *     await orders.create({ ref: 'order-1', data: { amount: 120 } })
  *     await orders.callback('pay', { ref: 'order-1', data: { paid: true } })
  *     const { status, data } = await orders.result({ ref: 'order-1' })

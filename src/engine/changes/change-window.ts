@@ -1,6 +1,6 @@
 /**
  * The window of kept changes: removes the oldest entries, in slices, once those after them are over
- * `changes_bytes_max` or the oldest is older than `changes_kept_s`.
+ * `changes_bytes_max` or the oldest is older than `changes_kept_ms`.
  *
  * It removes a part of the window at a time, so nothing is scanned and a commit compares two
  * numbers. All entries from the first to the last are there at every moment.
@@ -40,7 +40,7 @@ const slice_entries = 1_024
 
 export async function openChangeWindow(options: ChangeWindowOptions): Promise<ChangeWindow> {
   const { store, limits, wake } = options
-  const kept_ms = limits.changes_kept_s * 1_000
+  const kept_ms = limits.changes_kept_ms
   const bytes_max = limits.changes_bytes_max
   let first = await store.view(firstEntry)
   let last = await store.view(lastEntry)

@@ -10,7 +10,7 @@ import { type ChangedTask, changesOfEntry } from '../../codec/change-entry.ts'
 import { changeKey } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
-import type { Caller, Change, Task } from '../../core/model.ts'
+import type { Caller, Task } from '../../core/model.ts'
 import type { Store, View } from '../../store/store.ts'
 import { maySee } from '../access/users.ts'
 import type { Changes, ChangesOptions, TaskChange } from '../api/change-api.ts'
@@ -29,7 +29,6 @@ export interface ChangeFeed {
    * whose tasks the caller may not, or no longer, see.
    */
   seenBy(caller: Caller, options: ChangesOptions): AsyncIterableIterator<SeenChange>
-  watch(filter?: Pick<ChangesOptions, 'conv_id'>): AsyncIterableIterator<Change>
   /** After a commit that has changed tasks. */
   onCommitted(last: ChangeEntry): void
   /** Iterators that have begun and not ended. */
@@ -203,7 +202,7 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
       for (const change of changes) {
         const task = taskOf(view, change.obj_id)
         told.push(task === undefined ? change : { ...change, task })
-        chars += task?.dataText.length ?? 0
+        chars += task?.data_text.length ?? 0
         if (chars >= task_chars_at_once) break
       }
       return told
@@ -262,25 +261,6 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   return {
     changes,
     seenBy,
-    watch(filter) {
-      const all = changes(filter)
-      let seq = 0
-      return {
-        async next() {
-          const one = await all.next()
-          if (one.done === true) return one
-          const { conv_id, obj_id, ref, status, node_id } = one.value
-          return { done: false, value: { seq: ++seq, conv_id, obj_id, ref, status, node_id } }
-        },
-        return: async () => {
-          await all.return?.()
-          return { done: true, value: undefined }
-        },
-        [Symbol.asyncIterator]() {
-          return this
-        },
-      }
-    },
     onCommitted(last) {
       window.onCommitted(last)
       if (waiting.length > 0) wake()

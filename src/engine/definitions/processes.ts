@@ -54,7 +54,9 @@ export interface ProcessesOptions {
   onChanged(conv_id: string): void
 }
 
-export function newProcesses(options: ProcessesOptions): Processes {
+export function newProcesses(
+  options: ProcessesOptions,
+): Omit<Processes, 'put' | 'putMany' | 'importFiles'> {
   const { store, catalog, limits, chance, addresses, handlers, onChanged, emit } = options
   const convId = (given: string | number): string => {
     const conv_id = String(given)

@@ -89,17 +89,17 @@ export interface DiagnosisParts {
   readonly store: Store
   readonly clock: Clock
   readonly engine: EngineContext
-  readonly has_timers: boolean
+  readonly has_background: boolean
   readonly health: Admission['health']
   readonly keyState: Secrets['keyState']
 }
 
 export function newDiagnosis(parts: DiagnosisParts): () => Promise<EngineDiagnosis> {
-  const { store, clock, engine, has_timers, health, keyState } = parts
+  const { store, clock, engine, has_background, health, keyState } = parts
   return async () => {
     const found = await store.view((view) => {
       const context = newReadContext(view, engine, clock.now_ms())
-      const missing_handlers = has_timers ? missingHandlers(context) : []
+      const missing_handlers = has_background ? missingHandlers(context) : []
       return { ...diagnose(view, context.now_ms), missing_handlers }
     })
     const { problem, warning } = keyState()

@@ -192,7 +192,7 @@ export function newSchedules(options: SchedulesOptions): {
     },
     async show(id) {
       const record = await store.view((view) => requireSchedule(view, id))
-      return { ...infoOf(id, record), dataText: record.data_text }
+      return { ...infoOf(id, record), data_text: record.data_text }
     },
     pause: (id) => setPaused(id, true),
     resume: (id) => setPaused(id, false),

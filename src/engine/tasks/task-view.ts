@@ -25,7 +25,7 @@ const history: PropertyDescriptor & ThisType<WithHistory> = {
 /** Reused, which takes half the time of one for each view. */
 const hidden: PropertyDescriptor = { enumerable: false, value: undefined }
 
-/** Each read of `data` parses `dataText` again, so the caller owns the value. */
+/** Each read of `data` parses `data_text` again, so the caller owns the value. */
 export function viewTask(task: TaskRecord): Task {
   const { ref, details, trace } = task
   const view: Omit<Task, 'data' | 'history'> = {
@@ -38,7 +38,7 @@ export function viewTask(task: TaskRecord): Task {
     change_time_ms: task.change_ms,
     node_id: task.node_id,
     node_prev_id: task.node_prev_id,
-    dataText: task.doc.text,
+    data_text: task.doc.text,
   }
   defineData(view)
   Object.defineProperty(view, 'history', history)

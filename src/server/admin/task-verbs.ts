@@ -109,7 +109,7 @@ export function titlesOf(nodes: ProcessDetails['nodes']): ReadonlyMap<string, st
 
 /** Where a task is and why it waits there; how its last attempt failed is masked as its data. */
 export function placeOf(
-  { node_id, dataText }: Task,
+  { node_id, data_text }: Task,
   titles: ReadonlyMap<string, string>,
   paths: readonly ParamPath[],
   wait: TaskWait | undefined,
@@ -117,7 +117,7 @@ export function placeOf(
   const node_title = titles.get(node_id)
   const { last_error } = wait ?? {}
   const masked =
-    last_error === undefined ? {} : maskTask({ dataText, status_details: last_error }, paths)
+    last_error === undefined ? {} : maskTask({ data_text, status_details: last_error }, paths)
   const { status_details } = masked as Partial<MaskedPart>
   return {
     ...(node_title === undefined ? {} : { node_title }),
@@ -148,7 +148,7 @@ export async function cancelTask(engine: Engine, args: ActionArgs): Promise<Resu
 export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
   const { obj_id, conv_id, ref, ref_is_number, status, user_id } = task
   const { create_time_ms, change_time_ms, node_id, node_prev_id, trace_id } = task
-  const { dataText, status_details } = maskTask(task, paths)
+  const { data_text, status_details } = maskTask(task, paths)
   return {
     obj_id,
     conv_id,
@@ -161,7 +161,7 @@ export function viewOfTask(task: Task, paths: readonly ParamPath[]): TaskView {
     change_time_ms,
     node_id,
     node_prev_id,
-    dataText,
+    data_text,
     ...(trace_id === undefined ? {} : { trace_id }),
   }
 }
@@ -189,7 +189,7 @@ export function maskedPaths(definition_text: string): readonly ParamPath[] {
 
 const mask = '***'
 
-type MaskedPart = Pick<Task, 'dataText' | 'status_details'>
+type MaskedPart = Pick<Task, 'data_text' | 'status_details'>
 
 const description_name = /^__conveyor_.*_return_description__$/
 
@@ -198,12 +198,12 @@ const description_name = /^__conveyor_.*_return_description__$/
  * descriptions of failures. Other members keep their text.
  */
 export function maskTask(
-  { dataText, status_details }: MaskedPart,
+  { data_text, status_details }: MaskedPart,
   paths: readonly ParamPath[],
 ): MaskedPart {
   const details = status_details === undefined ? {} : { status_details }
-  const data = paths.length === 0 ? undefined : parseStored(dataText)
-  if (!isObject(data)) return { ...details, dataText }
+  const data = paths.length === 0 ? undefined : parseStored(data_text)
+  if (!isObject(data)) return { ...details, data_text }
   const secrets = paths.flatMap((path) => maskBelow(data, path))
   const told = (text: string): string => secrets.reduce(withoutSecret, text)
   for (const [name, value] of Object.entries(data)) {
@@ -213,7 +213,7 @@ export function maskTask(
     const { tag, description } = details.status_details
     details.status_details = { tag, description: told(description) }
   }
-  return { ...details, dataText: stringifyJson(data) }
+  return { ...details, data_text: stringifyJson(data) }
 }
 
 /** Masks what is at the path, and returns the texts that it held. */

@@ -68,7 +68,10 @@ export const adminVerbs = {
   'user.bindings': async (engine: Engine, _args: object) => engine.users.bindings(),
 
   'process.import': (engine: Engine, { files, id, ...options }: ImportArgs) =>
-    engine.importFiles(files, { ...(id === undefined ? {} : { conv_id: id }), ...options }),
+    engine.processes.importFiles(files, {
+      ...(id === undefined ? {} : { conv_id: id }),
+      ...options,
+    }),
   'process.list': (engine: Engine, _args: object) => engine.processes.list(),
   'process.show': (engine: Engine, args: ById) => engine.processes.show(args.id),
   'process.export': async (engine: Engine, args: ById) => ({

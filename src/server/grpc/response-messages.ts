@@ -142,7 +142,7 @@ export function taskBytes(task: Task): number {
   const nodes = fieldBytes(task.node_id) + fieldBytes(task.node_prev_id)
   const details = task.status_details
   const why = details === undefined ? 0 : sizedBytes(detailsBytes(details))
-  return ids + states + times + nodes + fieldBytes(task.dataText) + why
+  return ids + states + times + nodes + fieldBytes(task.data_text) + why
 }
 
 function detailsBytes({ tag, description }: StatusDetails): number {
@@ -162,7 +162,7 @@ export function writeTask(to: WriteCursor, tag: number, task: Task, bytes: numbe
   writeNumber(to, task.change_time_ms)
   writeField(to, sized_8, task.node_id)
   writeField(to, sized_9, task.node_prev_id)
-  writeField(to, sized_10, task.dataText)
+  writeField(to, sized_10, task.data_text)
   const { status_details } = task
   if (status_details === undefined) return
   writeFieldHead(to, sized_11, detailsBytes(status_details))

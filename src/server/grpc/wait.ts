@@ -36,7 +36,7 @@ const answered = answering(readShow, async (call, message) => {
     dispose()
     reservation.release()
   }
-  if (!reservation.add(Buffer.byteLength(task.dataText))) throw fault('overloaded')
+  if (!reservation.add(Buffer.byteLength(task.data_text))) throw fault('overloaded')
   const bytes = encodeTask({ task }, message.with_history)
   reservation.set(bytes.length)
   return bytes

@@ -42,7 +42,7 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
     throw new RangeError('unverified_bytes_max is below body_bytes_max: no such body could be read')
   }
   const served = servedEngine(engine)
-  served.replays.onWindow(limits.window_s)
+  served.replays.onWindow(limits.window_ms / 1_000)
   const route = routeUnder(base)
   return {
     engine: served,

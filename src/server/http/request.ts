@@ -63,7 +63,7 @@ function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promis
 async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Promise<void> {
   const { context, request } = exchange
   const { engine, limits } = context
-  const caller = authenticate(engine, limits.window_s, target, request.headers, body)
+  const caller = authenticate(engine, limits.window_ms / 1_000, target, request.headers, body)
   const { user } = caller
   traceRequest(exchange, target)
   engine.checkRate(user)

@@ -153,7 +153,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
 }
 
 /** The answer for a task that has ended or failed before one was posted. */
-function answerOf({ status, status_details, dataText }: Task): SyncAnswer {
-  if (status === 'processed') return { proc: 'ok', data_text: dataText }
+function answerOf({ status, status_details, data_text }: Task): SyncAnswer {
+  if (status === 'processed') return { proc: 'ok', data_text: data_text }
   return { proc: 'error', description: status_details?.tag ?? status }
 }

@@ -93,7 +93,7 @@ function eventOf(change: TaskChange): string {
   if (task !== undefined) {
     // The text of the data keeps each number as it was sent.
     const head = JSON.stringify(task, task_members).slice(0, -1)
-    json = `${json.slice(0, -1)},"task":${head},"data":${task.dataText}}}`
+    json = `${json.slice(0, -1)},"task":${head},"data":${task.data_text}}}`
   }
   return `id: ${change.position}\ndata: ${json}\n\n`
 }

@@ -1,5 +1,5 @@
 /**
- * What `openEngine` takes as `commitLog`: a commit log that is not beside the data file, and that
+ * What `openEngine` takes as `commit_log`: a commit log that is not beside the data file, and that
  * other nodes may own meanwhile. Opening resolves once this node owns it.
  */
 import type { Emit } from '../../core/events.ts'

@@ -46,7 +46,7 @@ const calls = {
   /** Opens, and so waits to be the owner; does not wait for it here. */
   open({ url, node, path }: { url: string; node: string; path: string }): void {
     commit_log = postgresLog({ url, node })
-    opening = openEngine(path, { secret_key, commitLog: commit_log })
+    opening = openEngine(path, { secret_key, commit_log: commit_log })
     opening.catch(({ code, stack }) => code === 'shutting_down' || console.error(stack))
     setInterval(() => {
       const { seq = 0 } = commit_log?.status() ?? {}
@@ -56,7 +56,7 @@ const calls = {
 
   async own(): Promise<void> {
     const engine = await owned()
-    await engine.putProcess(lives_definition)
+    await engine.processes.put(lives_definition)
   },
 
   /** Creates waiting tasks with so many bytes more each. */

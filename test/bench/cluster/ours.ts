@@ -13,9 +13,9 @@ import { serveLives } from './lives-calls.ts'
 serveLives(async ({ path, host, port, commit_log }) => {
   const url = `postgres://postgres@${host}:${port}/postgres?sslmode=disable`
   if (commit_log === 'postgres') await initForBench(url)
-  const options = commit_log === 'files' ? {} : { commitLog: postgresLog({ url, node: 'bench' }) }
+  const options = commit_log === 'files' ? {} : { commit_log: postgresLog({ url, node: 'bench' }) }
   const engine = await openEngine(path, { secret_key, ...options })
-  await engine.putProcess(lives_definition)
+  await engine.processes.put(lives_definition)
   await engine.users.add({ id: user })
   await engine.processes.share(conv_id, user)
   const apply = async (type: 'create' | 'modify', ref: string, data: object): Promise<void> =>

@@ -115,7 +115,7 @@ export async function modelBed(
   let commits = 0
   const limits = limitsWith({
     ...model_limits,
-    ...{ drain_ms_max: 0, changes_kept_s: 1e9, changes_bytes_max: 2 ** 30, jobs_max: 10_000 },
+    ...{ drain_ms_max: 0, changes_kept_ms: 1e12, changes_bytes_max: 2 ** 30, jobs_max: 10_000 },
   })
   const bed: ModelBed = {
     ...{ clock, held, engine: undefined as unknown as Engine },

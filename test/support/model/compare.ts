@@ -50,8 +50,8 @@ function refOf(ref: Ref | null | undefined): object {
 }
 
 function seen(task: Task): object {
-  const { history = [], dataText, data: _data, ...rest } = task
-  return { ...rest, data: sorted(JSON.parse(dataText) as Json), history }
+  const { history = [], data_text, data: _data, ...rest } = task
+  return { ...rest, data: sorted(JSON.parse(data_text) as Json), history }
 }
 
 function modeled(task: ModelTask): object {

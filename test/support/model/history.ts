@@ -390,7 +390,7 @@ async function deploy(
   const { bed, world } = run
   const text = definitionText(conv, plan)
   emit(run, 'deploy', [text, Object.fromEntries(moves)])
-  const put = bed.engine.putProcess(text, { moves: Object.fromEntries(moves) })
+  const put = bed.engine.processes.put(text, { moves: Object.fromEntries(moves) })
   const wanted = ops.deploy(world, conv, plan, moves)
   world.meet(`deploy ${wanted}`)
   assert.equal(await codeOf(put.then(({ state }) => state)), wanted)

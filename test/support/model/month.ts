@@ -79,7 +79,7 @@ interface Waiting {
 /** Throws where a timer was early, twice or forgotten, a due time not made once, an id not above. */
 export async function runMonth(seed: number): Promise<number> {
   const random = newRandom(seed)
-  const bed = memoryBed({ limits: { ended_kept_ms: 1_000 * day_ms, changes_kept_s: 1e9 } })
+  const bed = memoryBed({ limits: { ended_kept_ms: 1_000 * day_ms, changes_kept_ms: 1e12 } })
   const { clock } = bed
   clock.set(began_ms)
   let engine = await bed.open()
@@ -87,12 +87,12 @@ export async function runMonth(seed: number): Promise<number> {
   let newest_ms = began_ms
   let sets = 0
   try {
-    await engine.putProcess(wait)
-    await engine.putProcess(job)
+    await engine.processes.put(wait)
+    await engine.processes.put(job)
     for (const { id, cron, timezone } of daily) {
-      await engine.schedule({ id, cron, timezone, conv_id: 'job', catch_up: 'all' })
+      await engine.schedules.put({ id, cron, timezone, conv_id: 'job', catch_up: 'all' })
     }
-    await engine.schedule({ id: 'often', every_ms, conv_id: 'job', catch_up: 'all' })
+    await engine.schedules.put({ id: 'often', every_ms, conv_id: 'job', catch_up: 'all' })
     while (clock.now_ms() < began_ms + days * day_ms) {
       await createSome(engine, clock.now_ms(), waiting, random.below(3), () =>
         random.below(3 * 86_400),

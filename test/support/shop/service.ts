@@ -28,8 +28,8 @@ const engine = await openEngine(join(DATA, 'tasks.lmdb'), {
   public_url: `http://127.0.0.1:${PORT}/conveyor`,
   limits: { drain_ms_max: Number(DRAIN_MS) },
 })
-await engine.putProcess(order)
-await engine.putProcess(report)
+await engine.processes.put(order)
+await engine.processes.put(report)
 const orders = engine.process(order)
 const reports = engine.process(report)
 
@@ -71,7 +71,7 @@ reports.handle('write', async () => {
   return { orders: by_status.processed ?? 0 }
 })
 
-await engine.schedule({
+await engine.schedules.put({
   id: 'daily',
   cron: REPORT,
   conv_id: reports.conv_id,

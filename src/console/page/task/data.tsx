@@ -40,8 +40,8 @@ const searched_chars_min = 400
 const empty: ExactObject = new Map()
 
 export function TaskData({ task, why_not }: TaskDataProps) {
-  const { dataText } = task
-  const now = useMemo(() => dataOf(dataText), [dataText])
+  const { data_text } = task
+  const now = useMemo(() => dataOf(data_text), [data_text])
   const draft = useSignal<Draft | undefined>(undefined)
   const form = useSignal<'tree' | 'json'>('tree')
   const search = useSignal('')
@@ -98,7 +98,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
           </Button>
         )}
       </header>
-      {!as_json && own === undefined && dataText.length > searched_chars_min && (
+      {!as_json && own === undefined && data_text.length > searched_chars_min && (
         <Field label="Search in the data" type="search" value={search} />
       )}
       {as_json && own !== undefined ? (

@@ -26,7 +26,10 @@ export const importCall: CallRow<'import'> = {
     if (input.store === undefined) throw badRequest('store is neither true nor false')
     const is_done = flagOf('store', input.store)
     const files = await readExport([{ name, chunks: [bytes] }])
-    return { result: await engine.importFiles(files, { ...options, dry_run: !is_done }), is_done }
+    return {
+      result: await engine.processes.importFiles(files, { ...options, dry_run: !is_done }),
+      is_done,
+    }
   },
 }
 

@@ -76,5 +76,5 @@ export const find: CallRow<'find'> = {
 
 async function rowsOf(engine: ServedEngine, tasks: readonly Task[]): Promise<TaskRow[]> {
   const views = await viewsOf(engine, tasks)
-  return views.map(({ dataText: _data, ...row }) => row)
+  return views.map(({ data_text: _data, ...row }) => row)
 }
