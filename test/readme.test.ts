@@ -557,7 +557,7 @@ test('a node of a cluster', { skip: no_postgres ?? false }, async () => {
     const asks = `
       const asked = async () => fetch('http://127.0.0.1:${port}/healthz').catch(() => undefined)
       let owned = 0
-      commitLog.onRole(async ({ role }) => {
+      commit_log.onRole(async ({ role }) => {
         if (role !== 'owner' || ++owned < 2) return
         let answer
         while (answer === undefined) answer = await asked()

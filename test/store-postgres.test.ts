@@ -66,8 +66,8 @@ test('an open node that does nothing keeps no process alive', { skip: no_postgre
   const program = `
     import { openEngine } from ${JSON.stringify(codePath('src/open'))}
     import { postgresLog } from ${JSON.stringify(codePath('src/postgres'))}
-    const commitLog = postgresLog(${JSON.stringify({ url, node: 'idle', partition })})
-    await openEngine(${JSON.stringify(join(folder, 'idle.lmdb'))}, { commitLog })
+    const commit_log = postgresLog(${JSON.stringify({ url, node: 'idle', partition })})
+    await openEngine(${JSON.stringify(join(folder, 'idle.lmdb'))}, { commit_log })
   `
   const args = [...node_flags, '--input-type=module', '--eval', program]
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })

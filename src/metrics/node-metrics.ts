@@ -88,9 +88,9 @@ export const nodeTable: readonly MetricRow<NodeStatus>[] = [
 /**
  * Adds the metrics of a node to a register; the returned function takes them out.
  *
- *     const commitLog = postgresLog({ url, node: 'a' })
- *     nodeMetrics(commitLog, { register })
- *     const engine = await openEngine('tasks.lmdb', { commitLog })
+ *     const commit_log = postgresLog({ url, node: 'a' })
+ *     nodeMetrics(commit_log, { register })
+ *     const engine = await openEngine('tasks.lmdb', { commit_log })
  *
  * Throws an Error where the register has them already.
  */
