@@ -69,7 +69,10 @@ export const limitTable = {
   },
   large_body_bytes: { value: 65_536, says: 'bytes from which an unverified body counts as large' },
   large_bodies_max: { value: 16, says: 'large unverified bodies at once from one address' },
-  window_ms: { value: 300_000, says: 'how far a timestamp may be off either way; 0 switches it off' },
+  window_ms: {
+    value: 300_000,
+    says: 'how far a timestamp may be off either way; 0 switches it off',
+  },
   rate_ops_per_s: {
     value: 500_000,
     says: 'ops, searches and waits a second of one user or certificate; 0 sets no rate',
