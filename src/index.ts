@@ -5,7 +5,7 @@
  * task, which advances until it waits, typically in an `api_callback` node; `modify` finds it by
  * the caller's own `ref`, merges data and resumes it. `ok` means on disk.
  *
- * src/README.md has the layers and the way of an op.
+ * src/README.md has the layers and the path of an op.
  */
 export { rawJson } from './codec/json.ts'
 export type { Chance, Clock } from './core/clock.ts'

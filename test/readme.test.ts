@@ -626,7 +626,7 @@ test('calling it over gRPC without the client library', async () => {
   assert.equal(ran.stdout, 'processed {"amount":120,"paid":true}\n')
 })
 
-test('each step of a way names a function of its file', () => {
+test('each step of a path names a function of its file', () => {
   const row = /^\| `(\w+)` \| \[[^\]]+\]\(([^)]+)\) \|/gm
   let steps = 0
   for (const { folder, text } of readmes) {
