@@ -26,7 +26,6 @@ export const eventTable = {
   risky: { level: 'warn', text: 'something is risky as it is configured' },
   draining: { level: 'info', text: 'the close begins: what is under way is done first' },
   recovered: { level: 'info', text: 'what the last process left in the commit log is recovered' },
-  log_mended: { level: 'warn', text: 'a bit of the commit log had flipped, and is put right' },
   upgrade_begun: { level: 'info', text: 'a file of an earlier version: all tasks are read once' },
   upgraded: { level: 'info', text: 'the file is upgraded' },
   slow_writes: {

@@ -9,25 +9,26 @@ import { join } from 'node:path'
 import type { Key } from '../../src/codec/keys.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { isFault, openEngine } from '../../src/index.ts'
-import { framesIn } from '../../src/store/commit-log/frame.ts'
+import { type Frame, framesIn } from '../../src/store/commit-log/frame.ts'
 import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'
 import { image_ends, image_kinds, image_name, othersOf, type Seen, shownOf } from './rot-image.ts'
 
 /**
- * `refused` to open with a sentence; `named` by `check`, refused by each read, and canceled; `same`:
- * all is as it was. Anything else is wrong.
+ * `refused` to open with a sentence; `named` by `check`, refused by each read, and canceled; `cut`:
+ * the last frame of the commit log, which was damaged, is gone; `same`: all is as it was. Anything
+ * else is wrong.
  */
 export interface RotLine {
   readonly seed: number
-  readonly outcome: 'begin' | 'refused' | 'named' | 'mended' | 'same' | 'wrong'
+  readonly outcome: 'begin' | 'refused' | 'named' | 'cut' | 'same' | 'wrong'
   readonly says: string
 }
 
 /**
  * `anywhere`: one bit. `mixed`: that, or zeros, another page or an earlier version in place of a page,
- * or the end of the file. `keys`: a bit of a key; `last_frame`: of the last frame of the commit log.
+ * or the end of the file. `keys`: a bit of a key; `commit_log`: of that.
  */
-export type RotPlace = 'mixed' | 'anywhere' | 'keys' | 'last_frame'
+export type RotPlace = 'mixed' | 'anywhere' | 'keys' | 'commit_log'
 
 /** Every second file is opened as a large one is; the edit of `large_too` (proof/rot) asks for it. */
 const large = globalThis as { quick_bytes?: number | undefined }
@@ -40,6 +41,8 @@ interface Image {
   readonly kind: string
   readonly files: ReadonlyMap<string, Buffer>
   readonly seen: Seen
+  /** What is read without the last frame of the commit log. */
+  readonly cut_seen?: Seen
 }
 
 const loaded: readonly Image[] = image_kinds.map((kind) => {
@@ -51,7 +54,7 @@ const loaded: readonly Image[] = image_kinds.map((kind) => {
       // A closed file has no commit log.
     }
   }
-  return { kind, files, seen: JSON.parse(readFileSync(join(images, `${kind}.json`), 'utf8')) }
+  return { kind, files, ...JSON.parse(readFileSync(join(images, `${kind}.json`), 'utf8')) }
 })
 
 /** mulberry32, the first values of a seed. */
@@ -70,6 +73,8 @@ interface Rot {
   readonly image: Image
   readonly end: string
   readonly says: string
+  /** Whether it is in the last frame of the commit log. */
+  readonly is_last?: boolean
   readonly change: (bytes: Buffer) => Buffer
 }
 
@@ -78,7 +83,9 @@ function flip(image: Image, end: string, at: number, bit: number): Rot {
     bytes[at] = (bytes[at] as number) ^ bit
     return bytes
   }
-  return { image, end, says: `bit ${bit} at ${at}`, change }
+  const last = end === '' ? undefined : lastFrame(image)
+  const is_last = last?.end === end && at >= last.at && at < last.at + last.bytes.length
+  return { image, end, says: `bit ${bit} at ${at}`, is_last, change }
 }
 
 /** Most of them in the data file; in the commit log, where something was written. */
@@ -96,10 +103,12 @@ function rotOf(seed: number): Rot {
     const at = file.indexOf(key, page * page_bytes, 'latin1') + below(key.length)
     return flip(closed, '', at, bit)
   }
-  if (where === 'last_frame') return inLastFrame(killed, below, bit)
-  const image = fraction() < 0.4 ? closed : killed
-  const is_log = image === killed && fraction() < 0.45
-  if (is_log && fraction() < 0.25) return inLastFrame(killed, below, bit)
+  const image = where !== 'commit_log' && fraction() < 0.4 ? closed : killed
+  const is_log = image === killed && (where === 'commit_log' || fraction() < 0.45)
+  if (is_log && fraction() < 0.25) {
+    const last = lastFrame(killed)
+    return flip(killed, last.end, last.at + below(last.bytes.length), bit)
+  }
   const end = is_log ? (fraction() < 0.5 ? '-log-0' : '-log-1') : ''
   const bytes = image.files.get(end) as Buffer
   return flip(image, end, below(is_log ? usedBytes(bytes) : bytes.length), bit)
@@ -160,12 +169,11 @@ function changeMarks(bytes: Buffer, page_bytes: number, from: Buffer | undefined
   }
 }
 
-function inLastFrame(image: Image, below: (count: number) => number, bit: number): Rot {
+function lastFrame(image: Image): Frame & { readonly end: string } {
   const frames = ['-log-0', '-log-1'].flatMap((end) =>
     [...framesIn(image.files.get(end) as Buffer)].map((frame) => ({ ...frame, end })),
   )
-  const last = frames.reduce((one, other) => (one.seq > other.seq ? one : other))
-  return flip(image, last.end, last.at + below(last.bytes.length), bit)
+  return frames.reduce((one, other) => (one.seq > other.seq ? one : other))
 }
 
 function usedBytes(bytes: Buffer): number {
@@ -187,18 +195,15 @@ function emit(line: RotLine): void {
 }
 
 /** Throws what is wrong. */
-async function tryRot({ image }: Rot): Promise<Pick<RotLine, 'outcome' | 'says'>> {
+async function tryRot({ image, is_last = false }: Rot): Promise<Pick<RotLine, 'outcome' | 'says'>> {
   let engine: Engine
-  const events: string[] = []
-  const line = (fields: object): void => void events.push((fields as { event: string }).event)
-  const logger = { debug: line, info: line, warn: line, error: line }
   try {
-    engine = await openEngine(path, { background: false, logger, limits: { ended_kept_ms: 1e15 } })
+    engine = await openEngine(path, { background: false, limits: { ended_kept_ms: 1e15 } })
   } catch (error) {
     return refusal(error)
   }
   try {
-    return await readAndWrite(engine, image, events)
+    return await readAndWrite(engine, image, is_last)
   } catch (error) {
     // A page of a large file is compared when it is read.
     return refusal(error)
@@ -216,18 +221,20 @@ function refusal(error: unknown): Pick<RotLine, 'outcome' | 'says'> {
 
 async function readAndWrite(
   engine: Engine,
-  image: Image,
-  events: readonly string[],
+  { seen: whole, cut_seen }: Image,
+  is_last: boolean,
 ): Promise<Pick<RotLine, 'outcome' | 'says'>> {
-  const damaged = await readAll(engine, image.seen)
+  const is_cut = is_last && cut_seen !== undefined && (await othersOf(engine)) !== whole.others
+  const seen = is_cut ? cut_seen : whole
+  const damaged = await readAll(engine, seen)
   const { breaches } = await engine.check()
   const unnamed = damaged.find((obj_id) => !breaches.some((breach) => breach.includes(obj_id)))
   if (unnamed !== undefined) throw new Error(`check does not name ${unnamed}`)
-  if (damaged.length > 0) await cancelAll(engine, image.seen, damaged)
-  await writeOn(engine, image.seen, damaged)
+  if (damaged.length > 0) await cancelAll(engine, seen, damaged)
+  await writeOn(engine, seen, damaged)
   const says = breaches.join('; ')
   if (damaged.length > 0 || breaches.length > 0) return { outcome: 'named', says }
-  return { outcome: events.includes('log_mended') ? 'mended' : 'same', says: '' }
+  return { outcome: is_cut ? 'cut' : 'same', says: '' }
 }
 
 /** The tasks that are refused as damaged; throws for anything else that is not as it was. */

@@ -1,7 +1,8 @@
 /**
  * A data file for flips of bits: tasks of every status, some of them larger than a page, users,
  * grants, definitions and a schedule. Once closed, and once as a kill leaves
- * it, when the last commits are in the commit log alone. With it goes what must be read back.
+ * it, when the last commits are in the commit log alone. With it goes what must be read back, for the
+ * second also without the last commit, which makes a task.
  */
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +25,7 @@ export interface Seen {
 }
 
 /**
- * Makes `FOLDER/closed` and `FOLDER/killed`, and `FOLDER/KIND.json` with a `Seen` of each;
+ * Makes `FOLDER/closed` and `FOLDER/killed`, and `FOLDER/KIND.json` with what each must show;
  * `FOLDER/earlier` is the data file as it was before.
  */
 export async function makeImages(folder: string): Promise<void> {
@@ -62,24 +63,18 @@ export async function makeImages(folder: string): Promise<void> {
   await engine.backup(join(folder, 'backup'))
   copyFileSync(path, join(folder, 'earlier'))
   await fill('two')
-  await keep(engine, path, join(folder, 'killed'), ids)
+  const cut_seen = await seenOf(engine, ids)
+  const { obj_id = '' } = await engine.create({ conv_id, ref: 'last', data: {} })
+  ids.push([conv_id, 'last', obj_id])
+  const shown = { seen: await seenOf(engine, ids), cut_seen }
+  writeFileSync(join(folder, 'killed.json'), JSON.stringify(shown))
+  copyImage(path, join(folder, 'killed'))
   await engine.close()
   const again = await openEngine(path, { background: false })
   const seen = await seenOf(again, ids)
   await again.close()
-  writeFileSync(join(folder, 'closed.json'), JSON.stringify(seen))
+  writeFileSync(join(folder, 'closed.json'), JSON.stringify({ seen }))
   copyImage(path, join(folder, 'closed'))
-}
-
-async function keep(
-  engine: Engine,
-  path: string,
-  to: string,
-  ids: readonly (readonly [number, string | undefined, string])[],
-): Promise<void> {
-  const seen = await seenOf(engine, ids)
-  copyImage(path, to)
-  writeFileSync(`${to}.json`, JSON.stringify(seen))
 }
 
 function copyImage(path: string, to: string): void {

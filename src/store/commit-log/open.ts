@@ -57,7 +57,7 @@ export async function openCommitLogTree(
   const { emit = emitNothing } = options
   const known = await knownLog(tree, path)
   const began_ms = performance.now()
-  const recovered = await recoverCommitLog(path, known, (seq) => emit('log_mended', { seq }))
+  const recovered = await recoverCommitLog(path, known)
   const claim = options.claim?.(recoveredView(tree, recovered)) ?? newChangeBuffer()
   const manifest = known?.manifest ?? { id: options.id, seq: 0, is_open: false }
   const id = manifest.id.toString('hex')

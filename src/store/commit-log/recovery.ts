@@ -3,11 +3,11 @@
  * touches the file. Nothing is changed here, so a refused file stays as it is.
  *
  * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
- * sequence number. A frame of it with one flipped bit is put right in memory; any other invalid
- * one at its end was never acknowledged. If a valid frame follows an invalid one, an acknowledged
- * commit is lost and the file is refused; so is a commit log of another file or of another state
- * of this one, and a data file without the commit log that it requires. If it requires none,
- * segments with empty frames, or with frames that it has, are left by an interrupted open or close.
+ * sequence number. An invalid frame at the end is a torn write, which was not acknowledged, and is
+ * cut off. If a valid frame follows an invalid one, an acknowledged commit is lost and the file is
+ * refused. Also refused: a commit log of another file or of another state of this one, and a data
+ * file without the commit log that it requires. If it requires none, segments with empty frames, or
+ * with frames that are in LMDB, are left by an interrupted open or close.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,6 @@ import { slice_bounds } from './bounds.ts'
 import { type Frame, framesIn } from './frame.ts'
 import { readLogMark, readTail, type Tail } from './log-mark.ts'
 import { decodeManifest, type Manifest, manifest_key } from './manifest.ts'
-import { mendedFrame } from './mended-frame.ts'
 import { block_bytes, endOfBlock } from './segment-file.ts'
 
 const zeros = Buffer.alloc(block_bytes)
@@ -85,7 +84,6 @@ async function hasTailAt(path: string, end_bytes: number): Promise<boolean> {
 export async function recoverCommitLog(
   path: string,
   known: KnownLog | undefined,
-  onMended: (seq: number) => void = () => {},
 ): Promise<readonly [RecoveredSegment, RecoveredSegment] | undefined> {
   const { manifest, tail } = known ?? {}
   const paths = segmentPaths(path)
@@ -93,7 +91,7 @@ export async function recoverCommitLog(
   if (manifest?.is_open === true && tail === undefined) {
     const [first, second] = files
     if (first === undefined || second === undefined) throw missing(path)
-    const found = framesOf(path, [first, second], manifest, onMended)
+    const found = framesOf(path, [first, second], manifest)
     return [segmentWith(path, first, found), segmentWith(path, second, found)]
   }
   const last_seq = tail?.seq ?? manifest?.seq ?? 0
@@ -106,7 +104,7 @@ export async function recoverCommitLog(
   const [first, second] = await segmentsOfTail(path, tail)
   let found: Found
   try {
-    found = framesOf(path, [first, second], manifest, onMended)
+    found = framesOf(path, [first, second], manifest)
   } catch {
     throw tailDamaged(path)
   }
@@ -149,26 +147,13 @@ interface Found {
   readonly last: Frame | undefined
 }
 
-function framesOf(
-  path: string,
-  segments: readonly Buffer[],
-  { id, seq }: Manifest,
-  onMended: (seq: number) => void,
-): Found {
+function framesOf(path: string, segments: readonly Buffer[], { id, seq }: Manifest): Found {
   const by_seq = new Map<number, Frame>()
   let last_seq = 0
   for (const frame of segments.flatMap((segment) => [...framesIn(segment)])) {
     if (!frame.id.equals(id)) throw foreign(path)
     by_seq.set(frame.seq, frame)
     last_seq = Math.max(last_seq, frame.seq)
-  }
-  for (let next = seq + 1; ; next++) {
-    if (by_seq.has(next)) continue
-    const mended = mendedNext(segments, by_seq.get(next - 1), id, next)
-    if (mended === undefined) break
-    by_seq.set(next, mended)
-    last_seq = Math.max(last_seq, next)
-    onMended(next)
   }
   // A commit log starts with a frame that was written before the manifest required the commit log.
   if (by_seq.size === 0 || last_seq < seq) throw foreign(path)
@@ -179,24 +164,6 @@ function framesOf(
     frames.push(frame)
   }
   return { frames, last: by_seq.get(last_seq) }
-}
-
-/** The frame that must or may follow `before`, if one bit of it was flipped. */
-function mendedNext(
-  segments: readonly Buffer[],
-  before: Frame | undefined,
-  id: Buffer,
-  seq: number,
-): Frame | undefined {
-  const places = segments.map((segment) => ({ segment, at: 0 }))
-  if (before !== undefined) {
-    places.unshift({ segment: before.segment, at: before.at + before.bytes.length })
-  }
-  for (const { segment, at } of places) {
-    const mended = mendedFrame(segment, at, id, seq)
-    if (mended !== undefined) return mended
-  }
-  return undefined
 }
 
 /** Checks that the frames are contiguous and that the last block was never written. */
