@@ -1,51 +1,78 @@
 /**
  * `npm run proto [-- FOLDER]`: generates what the program needs of the proto, into
- * src/server/grpc/generated or FOLDER: the types, made by proto-loader's generator, and the
- * compiled descriptor as text in a module.
+ * src/server/grpc/generated or FOLDER: the types of its messages and rpcs, and the compiled
+ * descriptor as text in a module.
  *
  * A module is found alike from the sources, the package and a bundle; a .proto file would have to
  * be located at run time.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadSync } from '@grpc/proto-loader'
+import { loadSync, type MessageTypeDefinition, type ServiceDefinition } from '@grpc/proto-loader'
+
+/** A FieldDescriptorProto of google.protobuf, as the loader makes it. */
+interface Field {
+  readonly name: string
+  readonly label: string
+  readonly type: string
+  readonly typeName: string
+}
+
+type Message = MessageTypeDefinition<object, object>
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const out = resolve(process.argv[2] ?? join(top, 'src/server/grpc/generated'))
 const proto = 'conveyor/v1/task_service.proto'
+const generated = `// Generated from proto/${proto} by \`npm run proto\`.\n`
+
+const scalars: Readonly<Record<string, string>> = {
+  ...{ TYPE_STRING: 'string', TYPE_BYTES: 'Buffer', TYPE_BOOL: 'boolean', TYPE_INT32: 'number' },
+  ...{ TYPE_INT64: 'Int64', TYPE_UINT64: 'Int64' },
+}
+
+const { 'conveyor.v1.TaskService': service, ...messages } = loadSync(proto, {
+  ...{ keepCase: true, defaults: true, includeDirs: [join(top, 'proto')] },
+}) as Record<string, unknown> as {
+  'conveyor.v1.TaskService': ServiceDefinition
+} & Record<string, Message>
 
 rmSync(out, { recursive: true, force: true })
 mkdirSync(out, { recursive: true })
-makeTypes()
-makeDescriptor()
+writeFileSync(join(out, 'messages.ts'), typesText())
+writeFileSync(join(out, 'descriptor.ts'), descriptorText())
 
-function makeTypes(): void {
-  const manifest = createRequire(import.meta.url).resolve('@grpc/proto-loader/package.json')
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8'))
-  const generator = join(dirname(manifest), bin['proto-loader-gen-types'])
-  // The same options as in schema.ts, so that the types are those of what the loader makes.
-  const options = ['--keepCase', '--longs=String', '--enums=String', '--defaults', '--oneofs']
-  const targets = ['--grpcLib=@grpc/grpc-js', '--importFileExtension=.ts', '-I', 'proto', '-O', out]
-  execFileSync(process.execPath, [generator, ...options, ...targets, proto], { cwd: top })
+/** The types of what schema.ts decodes; `Sent` there makes those of what it encodes. */
+function typesText(): string {
+  const interfaces = Object.values(messages).map(({ type, deserialize }) => {
+    const { name, field } = type as { name: string; field: Field[] }
+    // A member of an empty message is always there; the others have presence.
+    const empty = deserialize(Buffer.alloc(0))
+    const members = field.map((one) => memberOf(one, one.name in empty))
+    return `\nexport interface ${name} {\n${members.join('')}}\n`
+  })
+  const rpcs = Object.entries(service).map(([name, { requestType, responseType }]) => {
+    const [request, response] = [requestType, responseType].map(({ type }) => Object(type).name)
+    return `  ${name}: [${request}, ${response}]\n`
+  })
+  const table = `\n/** The request and the response of each rpc. */\nexport interface Rpcs {\n`
+  const int64 = `\n/** As text, so that it is not rounded. */\nexport type Int64 = \`\${bigint}\`\n`
+  return `${generated}${int64}${interfaces.join('')}${table}${rpcs.join('')}}\n`
 }
 
-function makeDescriptor(): void {
-  const loaded = loadSync(proto, { keepCase: true, includeDirs: [join(top, 'proto')] })
-  const message = loaded['conveyor.v1.Task'] as { fileDescriptorProtos: Buffer[] }
-  const set = Buffer.concat(message.fileDescriptorProtos.map(asFileOfSet)).toString('base64')
+function memberOf({ name, label, type, typeName }: Field, is_always: boolean): string {
+  const one = scalars[type] ?? (typeName.split('.').at(-1) as string)
+  const value = label === 'LABEL_REPEATED' ? `${one}[]` : type in scalars ? one : `${one} | null`
+  return `  ${name}${is_always ? '' : '?'}: ${value}\n`
+}
+
+function descriptorText(): string {
+  const { fileDescriptorProtos } = messages['conveyor.v1.Task'] as Message
+  const set = Buffer.concat(fileDescriptorProtos.map(asFileOfSet)).toString('base64')
   const lines = set.match(/.{1,92}/g) as string[]
-  const text = [
-    `// Generated from proto/${proto} by \`npm run proto\`.`,
-    '',
-    '/** A google.protobuf.FileDescriptorSet in base64. */',
-    'export const descriptor_set =',
-    lines.map((line) => `  '${line}'`).join(' +\n'),
-    '',
-  ]
-  writeFileSync(join(out, 'descriptor.ts'), text.join('\n'))
+  const comment = '/** A google.protobuf.FileDescriptorSet in base64. */'
+  const text = lines.map((line) => `  '${line}'`).join(' +\n')
+  return `${generated}\n${comment}\nexport const descriptor_set =\n${text}\n`
 }
 
 /** Field 1 of a FileDescriptorSet: tag, length, bytes. */

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import type { OpResult, Task } from '../src/core/model.ts'
 import type { TaskCounts, TaskPage } from '../src/engine/api/search-api.ts'
 import type { SeenChange } from '../src/engine/changes/changes.ts'
-import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
+import type { Op } from '../src/server/grpc/generated/messages.ts'
 import {
   type OpMessage,
   readApplyOps,
@@ -24,7 +24,7 @@ import {
   encodeStreamResponse,
   encodeTask,
 } from '../src/server/grpc/response-messages.ts'
-import { loadSchema } from '../src/server/grpc/schema.ts'
+import { loadSchema, type Sent } from '../src/server/grpc/schema.ts'
 import {
   encodeCounts,
   encodePage,
@@ -92,7 +92,7 @@ function sentKind(given: Kind): object {
   return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
 }
 
-function sentOps(given: readonly { readonly id: string; readonly kind: Kind }[]): Op[] {
+function sentOps(given: readonly { readonly id: string; readonly kind: Kind }[]): Sent<Op>[] {
   return given.map(({ id, kind }) => (kind ? { id, [kind.type]: sentKind(kind) } : { id }))
 }
 

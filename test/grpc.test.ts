@@ -13,7 +13,8 @@ import { fault, type WholeFaultCode, wholeFaults } from '../src/core/faults.ts'
 import type { Readiness } from '../src/engine/api/statistics-api.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
-import type { Op } from '../src/server/grpc/generated/conveyor/v1/Op.ts'
+import type { Op } from '../src/server/grpc/generated/messages.ts'
+import type { Sent } from '../src/server/grpc/schema.ts'
 import { collect, createOp, openClient, type TestClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
@@ -263,7 +264,7 @@ describe('calls', () => {
   }
 
   test('a batch: each op succeeds or fails on its own, in order', async () => {
-    const ops: Op[] = [
+    const ops: Sent<Op>[] = [
       { id: '1', ...createOp('b') },
       { id: '2' },
       { modify: { conv_id, ref: 'b', data_json: json('{"x":1}') } },

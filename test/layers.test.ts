@@ -197,7 +197,7 @@ function privateUses(path: string, text: string): string[] {
 const allowed_casts = new Map([
   ['as unknown as ApiParts', 'the groups of a regular expression, which it always has'],
   ['as unknown as Handlers', 'handlers of the health service, by the names of its rpcs'],
-  ['as unknown as TaskServiceDefinition }', 'what the loader makes, as its generator types it'],
+  ['as unknown as TaskService }', 'what the loader makes, as its generator types it'],
   ['as unknown as QuickJSSyncVariant', 'its types are those of CommonJS, the import is a module'],
   ['as unknown as RootDatabase<Buffer, ByteSlice>', 'a key encoder of our own takes such keys'],
   [

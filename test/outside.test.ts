@@ -46,7 +46,7 @@ async function answers(engine: Engine): Promise<string> {
   for (const url of [`${http.url}/healthz`, `${operator.url}/healthz`, `${operator.url}/readyz`]) {
     texts.push(await (await fetch(url)).text())
   }
-  for (const name of ['CreateTask', 'GetTask', 'WaitTask', 'ListTasks']) {
+  for (const name of ['CreateTask', 'GetTask', 'WaitTask', 'ListTasks'] as const) {
     texts.push(await client.call(name, { conv_id }).then(JSON.stringify, String))
   }
   client.close()

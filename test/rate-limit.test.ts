@@ -63,7 +63,7 @@ describe('a user has one rate, at every server and by every certificate', () => 
   const ops = [createOp('one'), createOp('two')]
   const shown = { conv_id, ref: 'none' }
   /** Each costs as much as an op, or is refused. */
-  const ways: readonly (readonly [string, object])[] = [
+  const calls = [
     ['ApplyOps', { ops }],
     ['CreateTask', { conv_id }],
     ['ModifyTask', shown],
@@ -73,9 +73,9 @@ describe('a user has one rate, at every server and by every certificate', () => 
     ['WaitTask', shown],
     ['ListTasks', {}],
     ['CountTasks', {}],
-  ]
+  ] as const
 
-  for (const [rpc, message] of ways) {
+  for (const [rpc, message] of calls) {
     test(`${rpc}: 200 calls of two certificates, beside signed requests`, async () => {
       const server = await openGrpc({ limits: { rate_ops_per_s: 10 } })
       const other = await makeClient(server.ca, { san: [{ type: 'url', value: 'other' }] })

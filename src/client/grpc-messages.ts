@@ -8,11 +8,13 @@
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isServedFaultCode } from '../core/faults.ts'
 import type { HistoryEntry } from '../core/model.ts'
-import type { GetTaskRequest } from '../server/grpc/generated/conveyor/v1/GetTaskRequest.ts'
-import type { HistoryEntry__Output } from '../server/grpc/generated/conveyor/v1/HistoryEntry.ts'
-import type { Op } from '../server/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult__Output } from '../server/grpc/generated/conveyor/v1/OpResult.ts'
-import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
+import type {
+  GetTaskRequest,
+  HistoryEntry as HistoryEntryMessage,
+  Op,
+  OpResult,
+  Task,
+} from '../server/grpc/generated/messages.ts'
 import {
   readBytes,
   readCursor,
@@ -20,12 +22,13 @@ import {
   sized_field,
   skipField,
 } from '../server/grpc/protobuf.ts'
+import type { Sent } from '../server/grpc/schema.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, type ClientFaultCode, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
 import { withParsedData } from './transport.ts'
 
-export function messageOf(op: SentOp): Op {
+export function messageOf(op: SentOp): Sent<Op> {
   const { type, id = '', conv_id, ref, node_id = '', is_sync } = op
   const data_json = Buffer.from(op.data_text)
   const named = ref === undefined ? {} : { ref }
@@ -36,23 +39,20 @@ export function messageOf(op: SentOp): Op {
 }
 
 /** A message holds a ref or an obj_id; with both given, obj_id decides (wire 1.1). */
-export function targetOf({ conv_id, ref, obj_id }: SentOp): GetTaskRequest {
+export function targetOf({ conv_id, ref, obj_id }: SentOp): Sent<GetTaskRequest> {
   if (obj_id !== undefined) return { conv_id, obj_id }
   return ref === undefined ? { conv_id } : { conv_id, ref }
 }
 
 /** One result for each op; throws `bad_answer` where their counts differ. */
-export function resultsOf(
-  results: readonly OpResult__Output[],
-  ops: readonly SentOp[],
-): ClientResult[] {
+export function resultsOf(results: readonly OpResult[], ops: readonly SentOp[]): ClientResult[] {
   if (results.length !== ops.length) {
     throw clientFault('bad_answer', `${results.length} results for ${ops.length} ops`)
   }
   return results.map((result, at) => resultOf(result, ops[at] as SentOp))
 }
 
-function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
+function resultOf(result: OpResult, op: SentOp): ClientResult {
   const { ref, obj_id, proc, description, task } = result
   return {
     ...(op.id === undefined ? {} : { id: op.id }),
@@ -64,7 +64,7 @@ function resultOf(result: OpResult__Output, op: SentOp): ClientResult {
   }
 }
 
-export function taskOf(task: Task__Output): ClientTask {
+export function taskOf(task: Task): ClientTask {
   return withParsedData({
     obj_id: task.obj_id,
     conv_id: task.conv_id,
@@ -81,7 +81,7 @@ export function taskOf(task: Task__Output): ClientTask {
   })
 }
 
-function entryOf({ node_id, at_ms, why, by, tag }: HistoryEntry__Output): HistoryEntry {
+function entryOf({ node_id, at_ms, why, by, tag }: HistoryEntryMessage): HistoryEntry {
   return {
     ...{ node_id, at_ms: Number(at_ms), why: why as HistoryEntry['why'] },
     ...(by === '' ? {} : { by }),

@@ -12,9 +12,15 @@ import {
   type TaskFilter,
   type TaskQuery,
 } from '../engine/api/search-api.ts'
-import type { Task__Output } from '../server/grpc/generated/conveyor/v1/Task.ts'
-import type { TaskCounts__Output } from '../server/grpc/generated/conveyor/v1/TaskCounts.ts'
-import { loadSchema, type Schema } from '../server/grpc/schema.ts'
+import type {
+  CancelTaskResponse,
+  ListTasksRequest,
+  ListTasksResponse,
+  Task,
+  TaskCounts as TaskCountsMessage,
+  WatchTasksResponse,
+} from '../server/grpc/generated/messages.ts'
+import { loadSchema, type Sent } from '../server/grpc/schema.ts'
 import type { ClientAction, ClientPage, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { ReceivedChange } from './changes.ts'
@@ -22,12 +28,6 @@ import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
 import { dataTextOf, type SentOp } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
-
-type Service = Schema['service']
-type Action = ReturnType<Service['CancelTask']['responseDeserialize']>
-type ListRequest = Parameters<Service['ListTasks']['requestSerialize']>[0]
-type Change = ReturnType<Service['WatchTasks']['responseDeserialize']>
-type Page = ReturnType<Service['ListTasks']['responseDeserialize']>
 
 /** One try of a unary call. */
 export type UnaryCall = <Request, Answer>(
@@ -89,12 +89,15 @@ export function grpcTasks(unary: UnaryCall, streamed: StreamedCall): TaskCalls {
   }
 }
 
-function requireTask({ task }: { readonly task: Task__Output | null }): ClientTask {
+function requireTask({ task }: { readonly task: Task | null }): ClientTask {
   if (task === null) throw clientFault('bad_answer', 'an answer without a task')
   return taskOf(task)
 }
 
-async function asAction(target: SentOp, answer: Promise<Action>): Promise<ClientAction> {
+async function asAction(
+  target: SentOp,
+  answer: Promise<CancelTaskResponse>,
+): Promise<ClientAction> {
   try {
     const { ref, obj_id, task, was_status, was_node_id } = await answer
     const was = { status: was_status as ClientTask['status'], node_id: was_node_id }
@@ -119,7 +122,7 @@ function checkFilter(filter: TaskFilter, members = filter_members): void {
 }
 
 /** Throws `bad_filter`, and a TypeError for a `where` that is no object. */
-function listRequest(query: TaskQuery): ListRequest {
+function listRequest(query: TaskQuery): Sent<ListTasksRequest> {
   const { limit, cursor, newest_first = false, ...given } = query
   checkFilter(given)
   const { where, ...filter } = given
@@ -141,7 +144,7 @@ function withConvText<T extends TaskFilter>({
   return conv_id === undefined ? filter : { ...filter, conv_id: String(conv_id) }
 }
 
-function pageOf(answer: Page): ClientPage {
+function pageOf(answer: ListTasksResponse): ClientPage {
   const { tasks, next_page_token, scanned, sorted_by, reached_ms, damaged } = answer
   return {
     tasks: tasks.map(taskOf),
@@ -153,7 +156,7 @@ function pageOf(answer: Page): ClientPage {
   }
 }
 
-function changeOf(change: Change): ReceivedChange {
+function changeOf(change: WatchTasksResponse): ReceivedChange {
   const { position, conv_id, obj_id, ref, status, node_id, at_ms, task } = change
   if (obj_id === '') return { position }
   return {
@@ -163,7 +166,7 @@ function changeOf(change: Change): ReceivedChange {
   }
 }
 
-function countsOf(counts: TaskCounts__Output | null): Omit<TaskCounts, 'rows'> {
+function countsOf(counts: TaskCountsMessage | null): Omit<TaskCounts, 'rows'> {
   const by_status: Partial<Record<Status, number>> = {}
   for (const status of statuses) {
     const count = counts?.[status]

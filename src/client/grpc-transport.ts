@@ -13,7 +13,8 @@ import {
 } from '@grpc/grpc-js'
 import type { Chance, Clock } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
-import { loadSchema, type Schema } from '../server/grpc/schema.ts'
+import type { StreamOpsRequest, StreamOpsResponse } from '../server/grpc/generated/messages.ts'
+import { loadSchema, type Sent } from '../server/grpc/schema.ts'
 import type { BatchResult } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
 import { clientFault, isBatchFault, isClientFault } from './faults.ts'
@@ -24,10 +25,6 @@ import type { RetryPolicy } from './retry.ts'
 import type { SentOp } from './sent-op.ts'
 import { for_owner, type OneOfSeveral, type Transport, window_batches } from './transport.ts'
 import { windowed } from './window.ts'
-
-type Service = Schema['service']
-type Request = Parameters<Service['StreamOps']['requestSerialize']>[0]
-type Answer = ReturnType<Service['StreamOps']['responseDeserialize']>
 
 const answer_bytes_max = 256 * 1024 * 1024
 
@@ -205,7 +202,7 @@ export function uuidOf(now_ms: number, chance: Chance): string {
 /** No answer, or none in time. */
 const silent_codes: ReadonlySet<string> = new Set(['unreachable', 'timed_out'])
 
-type StreamCall = ClientDuplexStream<Request, Answer>
+type StreamCall = ClientDuplexStream<Sent<StreamOpsRequest>, StreamOpsResponse>
 
 interface SentBatch {
   readonly ops: readonly SentOp[]
@@ -241,7 +238,7 @@ function streamOver(
   let removeListener = (): void => {}
   removeListener = cancellation.onCancel(() => fail(cancellation.reason()))
 
-  call.on('data', (answer: Answer) => {
+  call.on('data', (answer: StreamOpsResponse) => {
     const batch = unanswered.shift()
     if (batch === undefined) return fail(clientFault('bad_answer', 'an answer to nothing sent'))
     batch.cancelTimer()
@@ -276,7 +273,7 @@ function streamOver(
 }
 
 /** Throws a ClientFault for an answer that ends the stream. */
-function batchResult(answer: Answer, ops: readonly SentOp[]): BatchResult {
+function batchResult(answer: StreamOpsResponse, ops: readonly SentOp[]): BatchResult {
   const { proc, description, results } = answer
   if (proc === 'ok') return { proc, results: resultsOf(results, ops) }
   if (isBatchFault(proc)) return { proc, description, results: [] }

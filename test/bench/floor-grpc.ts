@@ -5,18 +5,27 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Server, ServerCredentials } from '@grpc/grpc-js'
-import type { Op__Output as Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
-import type { TaskServiceHandlers } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
-import { loadSchema } from '../../src/server/grpc/schema.ts'
+import {
+  type handleBidiStreamingCall,
+  type handleUnaryCall,
+  Server,
+  ServerCredentials,
+} from '@grpc/grpc-js'
+import type { Op, OpResult, Rpcs } from '../../src/server/grpc/generated/messages.ts'
+import { loadSchema, type Sent } from '../../src/server/grpc/schema.ts'
 import { serveCalls } from './child.ts'
 
 export type GrpcFloorCalls = typeof calls
 
 const obj_id = '5cf67011094bab1b9a00a31d'
 
-const handlers: Pick<TaskServiceHandlers, 'CreateTask' | 'ModifyTask' | 'StreamOps'> = {
+type Unary<Name extends keyof Rpcs> = handleUnaryCall<Rpcs[Name][0], Sent<Rpcs[Name][1]>>
+
+const handlers: {
+  readonly CreateTask: Unary<'CreateTask'>
+  readonly ModifyTask: Unary<'ModifyTask'>
+  readonly StreamOps: handleBidiStreamingCall<Rpcs['StreamOps'][0], Sent<Rpcs['StreamOps'][1]>>
+} = {
   CreateTask: ({ request }, callback) => callback(null, { ref: request.ref as string, obj_id }),
   ModifyTask: ({ request }, callback) => callback(null, { ref: request.ref as string, obj_id }),
   StreamOps: (call) => {
@@ -47,6 +56,6 @@ const calls = {
 
 serveCalls(calls)
 
-function resultOf({ id, create, modify }: Op): OpResult {
+function resultOf({ id, create, modify }: Op): Sent<OpResult> {
   return { id, ref: (create ?? modify)?.ref as string, obj_id, proc: 'ok', description: '' }
 }

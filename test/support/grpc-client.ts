@@ -14,22 +14,20 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js'
-import type { ApplyOpsResponse__Output } from '../../src/server/grpc/generated/conveyor/v1/ApplyOpsResponse.ts'
-import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
-import type { StreamOpsRequest } from '../../src/server/grpc/generated/conveyor/v1/StreamOpsRequest.ts'
-import type { StreamOpsResponse__Output } from '../../src/server/grpc/generated/conveyor/v1/StreamOpsResponse.ts'
-import type { TaskServiceDefinition } from '../../src/server/grpc/generated/conveyor/v1/TaskService.ts'
-import { loadSchema } from '../../src/server/grpc/schema.ts'
+import type {
+  ApplyOpsResponse,
+  Op,
+  Rpcs,
+  StreamOpsRequest,
+  StreamOpsResponse,
+} from '../../src/server/grpc/generated/messages.ts'
+import { loadSchema, type Sent } from '../../src/server/grpc/schema.ts'
 import type { TestCertificate } from './grpc-certs.ts'
 import { planted } from './kept-lines.ts'
 
-type UnaryName = Exclude<keyof TaskServiceDefinition & string, 'StreamOps'>
-type RequestOf<Name extends UnaryName> = Parameters<
-  TaskServiceDefinition[Name]['requestSerialize']
->[0]
-type AnswerOf<Name extends UnaryName> = ReturnType<
-  TaskServiceDefinition[Name]['responseDeserialize']
->
+type UnaryName = Exclude<keyof Rpcs, 'StreamOps'>
+type RequestOf<Name extends UnaryName> = Sent<Rpcs[Name][0]>
+type AnswerOf<Name extends UnaryName> = Rpcs[Name][1]
 
 export interface TestClient {
   readonly client: Client
@@ -39,8 +37,8 @@ export interface TestClient {
     metadata?: Metadata,
     options?: CallOptions,
   ): Promise<AnswerOf<Name>>
-  apply(ops: readonly Op[]): Promise<ApplyOpsResponse__Output>
-  stream(): ClientDuplexStream<StreamOpsRequest, StreamOpsResponse__Output>
+  apply(ops: readonly Sent<Op>[]): Promise<ApplyOpsResponse>
+  stream(): ClientDuplexStream<Sent<StreamOpsRequest>, StreamOpsResponse>
   /** `OK`, or the name of the status that the call ends with. */
   statusOf<Name extends UnaryName>(name: Name, request: RequestOf<Name>): Promise<string>
   close(): void
@@ -119,16 +117,16 @@ export function openClient(
 
 /** Everything a stream answered, and the status it ended with. */
 export async function collect(
-  stream: ClientDuplexStream<StreamOpsRequest, StreamOpsResponse__Output>,
-): Promise<{ answers: StreamOpsResponse__Output[]; status: string; details: string }> {
-  const answers: StreamOpsResponse__Output[] = []
+  stream: ClientDuplexStream<Sent<StreamOpsRequest>, StreamOpsResponse>,
+): Promise<{ answers: StreamOpsResponse[]; status: string; details: string }> {
+  const answers: StreamOpsResponse[] = []
   stream.on('error', () => {})
-  stream.on('data', (answer: StreamOpsResponse__Output) => answers.push(answer))
+  stream.on('data', (answer: StreamOpsResponse) => answers.push(answer))
   return new Promise((resolve) => {
     stream.on('status', ({ code, details }) => resolve({ answers, status: status[code], details }))
   })
 }
 
-export const createOp = (ref: string, data: unknown = { note: planted }): Op => ({
+export const createOp = (ref: string, data: unknown = { note: planted }): Sent<Op> => ({
   create: { conv_id: '1234', ref, data_json: Buffer.from(JSON.stringify(data)) },
 })

@@ -18,8 +18,8 @@ import type { WholeFaultCode } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, OpType, Status, Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { type GrpcServer, serveGrpc } from '../../src/grpc.ts'
-import type { Op } from '../../src/server/grpc/generated/conveyor/v1/Op.ts'
-import type { OpResult__Output } from '../../src/server/grpc/generated/conveyor/v1/OpResult.ts'
+import type { Op, OpResult as OpResultMessage } from '../../src/server/grpc/generated/messages.ts'
+import type { Sent } from '../../src/server/grpc/schema.ts'
 import { makeClient, sharedAuthority } from './grpc-certs.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
 import type { World } from './vector-state.ts'
@@ -107,7 +107,7 @@ export function openGrpcVectors(world: World, bugs: unknown[]): GrpcVectors {
       const messages = ops.map(opMessage)
       const client = await clientOf(user)
       try {
-        const { results } = await client.apply(messages as Op[])
+        const { results } = await client.apply(messages as Sent<Op>[])
         const read = results.map((result, at) => resultOf(result, ops[at] as JsonObject))
         return renderResults(version, await Promise.all(read.map(withDetails)))
       } catch (error) {
@@ -121,7 +121,7 @@ export function openGrpcVectors(world: World, bugs: unknown[]): GrpcVectors {
 }
 
 /** Undefined where the op has no such form. */
-function opMessage(op: JsonValue): Op | undefined {
+function opMessage(op: JsonValue): Sent<Op> | undefined {
   if (!isObject(op) || op.obj !== 'task') return undefined
   const conv_id = textOf(op.conv_id, /^[1-9][0-9]*$/)
   const { ref, obj_id, is_sync = false } = op
@@ -155,7 +155,7 @@ function textOf(value: JsonValue | undefined, digits: RegExp): string | undefine
   return digits.test(text) ? text : undefined
 }
 
-function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
+function resultOf(result: OpResultMessage, op: JsonObject): OpResult {
   const { ref, obj_id, proc, description, task } = result
   const key = /^(?:Key '|Value is not valid\. )([a-z_]+)/.exec(description)?.[1]
   return {
@@ -171,7 +171,7 @@ function resultOf(result: OpResult__Output, op: JsonObject): OpResult {
   }
 }
 
-function taskOf(task: NonNullable<OpResult__Output['task']>): Task {
+function taskOf(task: NonNullable<OpResultMessage['task']>): Task {
   const data_text = task.data_json.toString()
   const { status_details, history: _none, ...rest } = task
   return {

@@ -1,17 +1,41 @@
 /**
  * The service definition of proto/conveyor/v1/task_service.proto, loaded from the descriptor that
- * `npm run proto` generates. No file is read at run time, so it works from the sources, the package
- * and a bundle alike. 64-bit numbers become texts, so that none is rounded.
+ * `npm run proto` generates. It reads no file at run time, so it works alike from the sources, the
+ * package and a bundle. 64-bit numbers become texts, so that none is rounded.
  */
-import { loadFileDescriptorSetFromBuffer, type PackageDefinition } from '@grpc/proto-loader'
-import type { TaskServiceDefinition } from './generated/conveyor/v1/TaskService.ts'
+import {
+  loadFileDescriptorSetFromBuffer,
+  type MethodDefinition,
+  type PackageDefinition,
+} from '@grpc/proto-loader'
 import { descriptor_set } from './generated/descriptor.ts'
+import type { Int64, Rpcs } from './generated/messages.ts'
 
 export const service_name = 'conveyor.v1.TaskService'
 
+/** A message as it is encoded: any member may be left out. */
+export type Sent<T> = T extends Int64
+  ? string | number
+  : T extends Buffer
+    ? Uint8Array
+    : T extends readonly (infer Item)[]
+      ? readonly Sent<Item>[]
+      : T extends object
+        ? { readonly [Name in keyof T]?: Sent<T[Name]> }
+        : T
+
+export type TaskService = {
+  readonly [Name in keyof Rpcs]: MethodDefinition<
+    Sent<Rpcs[Name][0]>,
+    Sent<Rpcs[Name][1]>,
+    Rpcs[Name][0],
+    Rpcs[Name][1]
+  >
+}
+
 export interface Schema {
   readonly package: PackageDefinition
-  readonly service: TaskServiceDefinition
+  readonly service: TaskService
 }
 
 let loaded: Schema | undefined
@@ -25,6 +49,6 @@ export function loadSchema(): Schema {
     defaults: true,
     oneofs: true,
   })
-  loaded = { package: made, service: made[service_name] as unknown as TaskServiceDefinition }
+  loaded = { package: made, service: made[service_name] as unknown as TaskService }
   return loaded
 }

@@ -213,7 +213,7 @@ function newServer(context: ServerContext, { service }: Schema): Server {
     })
     // Responses are encoded already.
     const codec = { requestDeserialize, responseSerialize: (bytes: Buffer) => bytes }
-    definition[name] = { ...(service[name] as object), ...codec }
+    definition[name] = { ...service[name as keyof typeof service], ...codec }
   }
   // The interceptor serves these calls; handlers are not called.
   server.addService(definition as ServiceDefinition, {})
