@@ -32,7 +32,7 @@ import {
 } from '../src/console/page/task/words.ts'
 import { empty_search, filterOf, searchOf, valueKind } from '../src/console/page/tasks/search.ts'
 import type { HistoryWhy, Status } from '../src/core/model.ts'
-import { received } from '../src/server/admin/search-verbs.ts'
+import { received } from '../src/task-operations/searches.ts'
 
 function objectOf(text: string): ExactObject {
   const read = parseObject(text)

@@ -37,6 +37,7 @@ const layers = [
   'executors',
   'files',
   'metrics',
+  'task-operations',
   'console/overview',
   'console/diagram',
   'server/tls',

@@ -3,7 +3,8 @@
  * ids are numbers; tables for people. Control characters in cells are replaced, because titles and
  * refs are callers' text and a terminal obeys what it is sent.
  */
-import type { ResultView, TaskView } from '../server/admin/task-verbs.ts'
+import type { ResultView } from '../task-operations/task-actions.ts'
+import type { TaskView } from '../task-operations/task-view.ts'
 import { type Exit, exits } from './exit-codes.ts'
 import { type Io, print } from './io.ts'
 

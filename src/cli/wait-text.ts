@@ -2,9 +2,9 @@
  * What a task waits for, in a line for people: in a list in short, on its own page in full.
  */
 
-import { type WaitPart, waitParts } from '../console/overview/wait-words.ts'
 import type { TaskWait } from '../engine/tasks/task-wait.ts'
-import type { TaskView } from '../server/admin/task-verbs.ts'
+import type { TaskView } from '../task-operations/task-view.ts'
+import { type WaitPart, waitParts } from '../task-operations/wait-parts.ts'
 import { timeText } from './output.ts'
 
 /** Why the task is where it is; empty for one that has ended. */

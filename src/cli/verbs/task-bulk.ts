@@ -5,9 +5,9 @@
  * the work; the job keeps how far it came, and `task bulk ID` goes on with it.
  */
 import type { BulkAction } from '../../engine/api/bulk-api.ts'
-import type { SentBulk, SentJob } from '../../server/admin/search-verbs.ts'
-import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
+import type { SentBulk, SentJob } from '../../task-operations/searches.ts'
+import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'

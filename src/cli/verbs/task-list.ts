@@ -4,9 +4,9 @@
  * with.
  */
 import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
-import type { SentPage, SentQuery } from '../../server/admin/search-verbs.ts'
-import type { TaskView } from '../../server/admin/task-verbs.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
+import type { SentPage, SentQuery } from '../../task-operations/searches.ts'
+import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'

@@ -3,7 +3,7 @@
  * do so.
  */
 import { fault } from '../../core/faults.ts'
-import type { TaskView } from '../../server/admin/task-verbs.ts'
+import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Io, print } from '../io.ts'

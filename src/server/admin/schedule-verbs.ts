@@ -10,7 +10,8 @@ import type {
   ScheduleDetails,
   ScheduleInput,
 } from '../../engine/api/schedule-api.ts'
-import { maskedPaths, maskTask, type ResultView, viewOfResult } from './task-verbs.ts'
+import { maskedPaths, maskTask } from '../../task-operations/hidden-params.ts'
+import { type ResultView, viewOfResult } from '../../task-operations/task-actions.ts'
 
 export type ScheduleArgs = Omit<ScheduleInput, 'data'> & { readonly data_text: string }
 

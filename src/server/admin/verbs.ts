@@ -5,15 +5,19 @@
  */
 
 import { fault } from '../../core/faults.ts'
+import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { BackupResult, Engine } from '../../engine/api/engine-api.ts'
 import type { ExportFile } from '../../engine/api/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/api/process-api.ts'
+import type { CountFilter } from '../../engine/api/search-api.ts'
+import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { ConsoleRight, Sign } from '../../engine/api/user-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { listTasks, resumeBulk, startBulk } from '../../task-operations/searches.ts'
+import { actAndShow, applyTasks } from '../../task-operations/task-actions.ts'
+import { showTask } from '../../task-operations/task-view.ts'
 import { showOverview } from './overview-verbs.ts'
 import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
-import { countTasks, listTasks, resumeBulk, startBulk } from './search-verbs.ts'
-import { applyTasks, cancelTask, moveTask, retryTask, showTask } from './task-verbs.ts'
 
 interface ById {
   readonly id: string
@@ -95,10 +99,10 @@ export const adminVerbs = {
   'task.apply': applyTasks,
   'task.show': showTask,
   'task.list': listTasks,
-  'task.count': countTasks,
-  'task.retry': retryTask,
-  'task.move': moveTask,
-  'task.cancel': cancelTask,
+  'task.count': (engine: Engine, args: CountFilter) => engine.tasks.count(args),
+  'task.retry': taskVerb('retry'),
+  'task.move': taskVerb('move'),
+  'task.cancel': taskVerb('cancel'),
   'task.bulk': startBulk,
   'task.resumeBulk': resumeBulk,
   'task.bulkJobs': (engine: Engine, _args: object) => engine.tasks.bulkJobs(),
@@ -150,6 +154,17 @@ export function localAdmin(engine: Engine): Admin {
 export async function runVerb(engine: Engine, verb: AdminVerb, args: unknown): Promise<unknown> {
   const run = adminVerbs[verb] as (engine: Engine, args: unknown) => Promise<unknown>
   return run(engine, args)
+}
+
+interface TaskArgs {
+  readonly target: TargetInput
+  /** Of a retry or a move: the node to go to. */
+  readonly node_id?: string
+}
+
+function taskVerb(action: BulkAction) {
+  return (engine: Engine, { target, ...to }: TaskArgs) =>
+    actAndShow(engine, target, { action, ...to })
 }
 
 async function done(work: Promise<void>): Promise<null> {

@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { ShownEntry } from '../../../server/admin/task-verbs.ts'
+import type { ShownEntry } from '../../../task-operations/task-view.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Graph } from '../graph/graph.tsx'
 import type { Mark } from '../graph/node.tsx'

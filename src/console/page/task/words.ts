@@ -4,7 +4,7 @@
  */
 import type { HistoryEntry, HistoryWhy, Status } from '../../../core/model.ts'
 import type { TaskWait } from '../../../engine/tasks/task-wait.ts'
-import { type WaitPart, waitParts } from '../../overview/wait-words.ts'
+import { type WaitPart, waitParts } from '../../../task-operations/wait-parts.ts'
 import type { ShownTask } from '../../server/messages.ts'
 import { durationText } from '../parts/texts.ts'
 

@@ -5,7 +5,7 @@
  */
 import { type Signal, signal } from '@preact/signals'
 import type { SortedBy } from '../../../engine/api/search-api.ts'
-import type { SentFilter } from '../../../server/admin/search-verbs.ts'
+import type { SentFilter } from '../../../task-operations/searches.ts'
 import type { CallName, ConsoleCalls, TaskRow } from '../../server/messages.ts'
 import { filterOf, isObjId, type Search, type SearchMistake } from './search.ts'
 

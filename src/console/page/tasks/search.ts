@@ -2,7 +2,7 @@
  * What a reader searches tasks for, as a form of texts, which is kept with the place, and as the
  * filter that it means. Values of data go as written, so that no digit of a long number is lost.
  */
-import type { SentFilter } from '../../../server/admin/search-verbs.ts'
+import type { SentFilter } from '../../../task-operations/searches.ts'
 import { exactText, parseExact } from '../task/exact-json.ts'
 
 export const comparisons = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'exists', 'missing'] as const

@@ -3,12 +3,11 @@
  * is an outcome, with its code.
  */
 import {
+  actAndShow,
   applyTasks,
-  cancelTask,
-  moveTask,
+  maskWritten,
   type ResultView,
-  retryTask,
-} from '../../../server/admin/task-verbs.ts'
+} from '../../../task-operations/task-actions.ts'
 import type { ActionOutcome, NamedTask } from '../messages.ts'
 import type { Acted, CallRow } from './call.ts'
 import {
@@ -21,7 +20,6 @@ import {
   objIdOf,
   optional,
 } from './input.ts'
-import { maskWritten } from './masked.ts'
 
 export const modify: CallRow<'modify'> = {
   right: 'operate',
@@ -46,8 +44,8 @@ export const retry: CallRow<'retry'> = {
   acts: actedOn,
   async run({ engine }, given) {
     const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
-    const args = { target: targetOf(input), ...optional('node_id', input.node_id, idOf) }
-    return outcomeOf(await retryTask(engine, args))
+    const to = optional('node_id', input.node_id, idOf)
+    return outcomeOf(await actAndShow(engine, targetOf(input), { action: 'retry', ...to }))
   },
 }
 
@@ -56,8 +54,8 @@ export const move: CallRow<'move'> = {
   acts: actedOn,
   async run({ engine }, given) {
     const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
-    const args = { target: targetOf(input), node_id: idOf('node_id', input.node_id) }
-    return outcomeOf(await moveTask(engine, args))
+    const node_id = idOf('node_id', input.node_id)
+    return outcomeOf(await actAndShow(engine, targetOf(input), { action: 'move', node_id }))
   },
 }
 
@@ -66,7 +64,7 @@ export const cancel: CallRow<'cancel'> = {
   acts: actedOn,
   async run({ engine }, given) {
     const target = targetOf(inputOf(given, ['conv_id', 'obj_id']))
-    return outcomeOf(await cancelTask(engine, { target }))
+    return outcomeOf(await actAndShow(engine, target, { action: 'cancel' }))
   },
 }
 

@@ -8,7 +8,8 @@ import { isFault } from '../../../core/faults.ts'
 import type { Doc } from '../../../core/model.ts'
 import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/api/bulk-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import { received } from '../../../server/admin/search-verbs.ts'
+import { received } from '../../../task-operations/searches.ts'
+import { maskWritten } from '../../../task-operations/task-actions.ts'
 import type { Acted, CallRow } from './call.ts'
 import { changeChosen, countChosen, type Work } from './chosen.ts'
 import {
@@ -23,7 +24,6 @@ import {
   textOf,
   whereOf,
 } from './input.ts'
-import { maskWritten } from './masked.ts'
 
 const call_ms = 1_000
 /** Where the clock stands still. A step changes 64 tasks, or reads 10,000. */

@@ -8,6 +8,7 @@ import type { Doc, OpResult, Task } from '../../../core/model.ts'
 import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
 import type { TaskFilter } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
+import { act } from '../../../task-operations/task-actions.ts'
 
 /** What is to be done, and to which tasks. */
 export interface Work {
@@ -32,7 +33,14 @@ export async function changeChosen(
   work: Work,
   obj_ids: readonly string[],
 ): Promise<BulkJob> {
-  return dealWith(engine, work, obj_ids, (task) => act(engine, work, task))
+  return dealWith(engine, work, obj_ids, ({ conv_id, obj_id }) => {
+    const { action, data, to_node_id } = work
+    return act(
+      engine,
+      { conv_id, obj_id },
+      { action, ...(data && { data }), ...(to_node_id && { node_id: to_node_id }) },
+    )
+  })
 }
 
 const at_once_max = 64
@@ -76,16 +84,4 @@ async function dealWith(
 function isMeant({ action, filter }: Work, { conv_id, status }: Task): boolean {
   const is_here = filter.conv_id === undefined || String(filter.conv_id) === conv_id
   return is_here && (action === 'retry' ? status === 'failed' : is_live[status])
-}
-
-function act(
-  { tasks, modify }: ServedEngine,
-  { action, data, to_node_id }: Work,
-  { conv_id, obj_id }: Task,
-): Promise<OpResult> {
-  const target = { conv_id, obj_id }
-  if (action === 'cancel') return tasks.cancel(target)
-  if (action === 'retry') return tasks.retry(target, to_node_id)
-  if (action === 'move') return tasks.move(target, to_node_id ?? '')
-  return modify({ ...target, data })
 }

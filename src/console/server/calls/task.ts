@@ -2,10 +2,9 @@
  * The call that shows one task: where it is and why it waits there, its data and its history, and
  * the tasks that it is bound to by a call. A task that is gone is `not_found`.
  */
-import { codeOf, fault } from '../../../core/faults.ts'
-import type { ProcessDetails } from '../../../engine/api/process-api.ts'
+import { fault } from '../../../core/faults.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import { wholeView } from '../../../server/admin/task-verbs.ts'
+import { processOf, wholeView } from '../../../task-operations/task-view.ts'
 import type { BoundTask, ShownTask } from '../messages.ts'
 import type { CallRow } from './call.ts'
 import { inputOf, objIdOf } from './input.ts'
@@ -35,17 +34,6 @@ export async function shownTask(engine: ServedEngine, obj_id: string): Promise<S
     ...(called === undefined ? {} : { called }),
     ...(caller === undefined ? {} : { caller }),
   }
-}
-
-/** Undefined for a process that was removed, while its ended tasks are kept. */
-export async function processOf(
-  { processes }: ServedEngine,
-  conv_id: string,
-): Promise<ProcessDetails | undefined> {
-  return processes.show(conv_id).catch((error: unknown) => {
-    if (codeOf(error) === 'conv_not_found') return undefined
-    throw error
-  })
 }
 
 async function boundTask(

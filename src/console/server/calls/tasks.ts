@@ -1,10 +1,11 @@
 /**
  * The calls that find tasks: pages of a table, and the tasks of a ref or an id. Tasks are shown
- * without data, and what would show a masked value is masked (server/admin/task-verbs).
+ * without data, and what would show a masked value is masked (task-operations/task-view).
  */
 import type { Task } from '../../../core/model.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import { received, type SentQuery, viewsOf } from '../../../server/admin/search-verbs.ts'
+import { received, type SentQuery } from '../../../task-operations/searches.ts'
+import { processOf, viewsOf } from '../../../task-operations/task-view.ts'
 import type { Rows, TaskRow } from '../messages.ts'
 import type { CallRow } from './call.ts'
 import {
@@ -19,7 +20,6 @@ import {
   textOf,
   whereOf,
 } from './input.ts'
-import { processOf } from './task.ts'
 
 /** Tasks of one page. */
 const page_tasks_max = 500

@@ -1,22 +1,14 @@
 /**
- * The admin verbs that find, count and change many tasks. A filter crosses the socket with its
- * `where` as JSON text, so that numbers keep their exact text; tasks are masked as in task-verbs.
+ * Finds, counts and changes many tasks for operators. A filter comes with its `where` as JSON text,
+ * so that numbers keep their exact text; found tasks are shown as in task-view.
  */
-import { rawJson } from '../../codec/json.ts'
-import type { Doc, Task } from '../../core/model.ts'
-import type { BulkInput, BulkJob } from '../../engine/api/bulk-api.ts'
-import type { Engine } from '../../engine/api/engine-api.ts'
-import type {
-  CountFilter,
-  TaskCounts,
-  TaskFilter,
-  TaskPage,
-  TaskQuery,
-} from '../../engine/api/search-api.ts'
-import { readWhere } from '../../engine/search/task-filter.ts'
-import { servedEngine } from '../../engine/served-engine.ts'
-import type { ParamPath } from '../../process/param-path.ts'
-import { maskedPaths, placeOf, type TaskView, titlesOf, viewOfTask } from './task-verbs.ts'
+import { rawJson } from '../codec/json.ts'
+import type { Doc } from '../core/model.ts'
+import type { BulkInput, BulkJob } from '../engine/api/bulk-api.ts'
+import type { Engine } from '../engine/api/engine-api.ts'
+import type { TaskFilter, TaskPage, TaskQuery } from '../engine/api/search-api.ts'
+import { readWhere } from '../engine/search/task-filter.ts'
+import { type TaskView, viewsOf } from './task-view.ts'
 
 type Sent<T extends TaskFilter> = Omit<T, 'where'> & { readonly where_text?: string }
 
@@ -36,30 +28,6 @@ export function received<T extends SentFilter>({
 }: T): Omit<T, 'where_text'> & { readonly where?: Doc } {
   if (where_text === undefined) return filter
   return { ...filter, where: readWhere(() => rawJson(where_text)) }
-}
-
-/** The tasks, each masked as its own process says. */
-export async function viewsOf(engine: Engine, tasks: readonly Task[]): Promise<TaskView[]> {
-  const processes = new Map<string, ShownProcess>()
-  for (const { conv_id } of tasks) {
-    if (processes.has(conv_id)) continue
-    const { definition_text, nodes } = await engine.processes.show(conv_id)
-    processes.set(conv_id, { paths: maskedPaths(definition_text), titles: titlesOf(nodes) })
-  }
-  const waits = await servedEngine(engine).waitsOf(tasks.map(({ obj_id }) => obj_id))
-  return tasks.map((task, at) => {
-    const { paths, titles } = processes.get(task.conv_id) as ShownProcess
-    return { ...viewOfTask(task, paths), ...placeOf(task, titles, paths, waits[at]) }
-  })
-}
-
-interface ShownProcess {
-  readonly paths: readonly ParamPath[]
-  readonly titles: ReadonlyMap<string, string>
-}
-
-export function countTasks(engine: Engine, args: CountFilter): Promise<TaskCounts> {
-  return engine.tasks.count(args)
 }
 
 /** What many tasks are to undergo; `data_text` is JSON text. */
