@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Connection, Query } from '../src/cluster/connection.ts'
-import { type Following, follow, takeoverWaitMs } from '../src/cluster/follow.ts'
-import { type LeaseOptions, newLease } from '../src/cluster/lease.ts'
-import type { OwnerRow } from '../src/cluster/owner-row.ts'
+import type { Connection, Query } from '../src/cluster/database/connection.ts'
+import { type Following, follow, takeoverWaitMs } from '../src/cluster/ownership/follow.ts'
+import { type LeaseOptions, newLease } from '../src/cluster/ownership/lease.ts'
+import type { OwnerRow } from '../src/cluster/ownership/owner-row.ts'
 import { onNextTurn } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { fakeClock } from './support/fake-clock.ts'
@@ -70,7 +70,7 @@ async function takenAt(
     },
     seq: () => 0,
     take: async () => {},
-    isFit: async () => is_fit,
+    isEligible: async () => is_fit,
     onSeen: async () => {},
     onAway() {},
     onBack() {},

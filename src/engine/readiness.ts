@@ -34,7 +34,7 @@ const fine: ReadyCheck = { ok: true }
 export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
   const { store, limits, clock, health, keyState, isBroken } = options
   const began_ms = clock.now_ms()
-  const logTrouble = store.commitLogTrouble
+  const logTrouble = store.commitLogError
   const slow = logTrouble === undefined ? 'the disk hangs' : 'the database or the disk hangs'
   const late = notOk(`a commit takes over ${limits.ready_ms_max} ms: ${slow}`)
   let probed_ms = Number.NEGATIVE_INFINITY

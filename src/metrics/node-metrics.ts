@@ -3,7 +3,7 @@
  * it is the owner; how long an append takes is `conveyor_sync_duration_seconds` of those.
  */
 import { Registry } from 'prom-client'
-import type { PostgresLog } from '../cluster/node.ts'
+import type { PostgresLog } from '../cluster/node/node.ts'
 import {
   awayOf,
   lagOf,
@@ -11,7 +11,7 @@ import {
   positionLagOf,
   roles,
   snapshotAgeOf,
-} from '../cluster/roles.ts'
+} from '../cluster/node/status.ts'
 import type { EngineMetricsOptions } from './engine-metrics.ts'
 import { metricsIn } from './register.ts'
 import type { MetricRow } from './table.ts'

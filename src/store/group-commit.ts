@@ -199,7 +199,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     },
     freeBytes,
     unavailable,
-    commitLogTrouble: tree.commitLogTrouble,
+    commitLogError: tree.commitLogError,
     commit_ms: watch.ms,
     isCheckpointSlow: () => tree.isCheckpointSlow?.() ?? false,
     hasRoom(bytes) {

@@ -39,7 +39,7 @@ export function readingStore(
     settledKeys: async (range) => scanOver(tree, [], range).map(({ key }) => key),
     freeBytes: () => undefined,
     unavailable,
-    commitLogTrouble: () => undefined,
+    commitLogError: () => undefined,
     commit_ms: () => 0,
     isCheckpointSlow: () => false,
     hasRoom: () => true,

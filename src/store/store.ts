@@ -58,7 +58,7 @@ export interface Store {
   /** Why the store takes nothing now and may again later, of itself; undefined while it does. */
   unavailable(): Fault | undefined
   /** As that of its tree (tree.ts). */
-  readonly commitLogTrouble: (() => string | undefined) | undefined
+  readonly commitLogError: (() => string | undefined) | undefined
   /** For how long a commit is under way; 0 where none is. */
   commit_ms(): number
   /** Whether a checkpoint waits for the disk for longer than a commit may take. */

@@ -29,7 +29,7 @@ export interface Tree {
    */
   unavailable?(): Fault | undefined
   /** Where the commit log is not on this machine: why it cannot be reached now, if it cannot. */
-  commitLogTrouble?(): string | undefined
+  commitLogError?(): string | undefined
   /**
    * The close begins: a commit whose outcome cannot be found out within so long is given up then,
    * so that nobody waits for it.

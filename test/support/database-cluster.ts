@@ -4,10 +4,13 @@
  */
 
 import { dirname } from 'node:path'
-import { type Connection, newConnection } from '../../src/cluster/connection.ts'
-import { targetOf } from '../../src/cluster/database-url.ts'
-import { type PostgresLogPort, postgresCommitLog } from '../../src/cluster/postgres-log.ts'
-import { initCluster } from '../../src/cluster/schema.ts'
+import { type Connection, newConnection } from '../../src/cluster/database/connection.ts'
+import { initCluster } from '../../src/cluster/database/schema.ts'
+import { databaseOf } from '../../src/cluster/database/url.ts'
+import {
+  type PostgresLogPort,
+  postgresCommitLog,
+} from '../../src/cluster/ownership/postgres-log.ts'
 import { steadyClock } from '../../src/core/clock.ts'
 import type { CommitLog } from '../../src/store/commit-log/commit-log.ts'
 import { fakeChance } from './fake-clock.ts'
@@ -23,8 +26,8 @@ export interface DatabaseCluster {
 export const log_id = Buffer.alloc(8, 7)
 
 export function connectionTo(url: string, answer_ms_max = 10_000): Connection {
-  const target = targetOf(url, 'test')
-  return newConnection({ target, purpose: 'test', clock: steadyClock, answer_ms_max })
+  const database = databaseOf(url, 'test')
+  return newConnection({ database, purpose: 'test', clock: steadyClock, answer_ms_max })
 }
 
 export async function newCluster(postgres: Postgres, role?: string): Promise<DatabaseCluster> {

@@ -11,9 +11,9 @@ import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { newConnection } from '../../src/cluster/connection.ts'
-import { targetOf } from '../../src/cluster/database-url.ts'
-import { initCluster } from '../../src/cluster/schema.ts'
+import { newConnection } from '../../src/cluster/database/connection.ts'
+import { initCluster } from '../../src/cluster/database/schema.ts'
+import { databaseOf } from '../../src/cluster/database/url.ts'
 import { steadyClock, systemChance } from '../../src/core/clock.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import type { openEngine } from '../../src/open.ts'
@@ -38,7 +38,7 @@ const lease_ms = 60_000
 /** Makes the partition, and the cluster where there is none. */
 export async function initPartition(server_url: string, partition: number): Promise<void> {
   const connection = newConnection({
-    ...{ target: targetOf(server_url, node), purpose: 'init' },
+    ...{ database: databaseOf(server_url, node), purpose: 'init' },
     ...{ clock: steadyClock, answer_ms_max: lease_ms },
   })
   const [id, log_id] = [systemChance.bytes(16), systemChance.bytes(log_id_bytes)]

@@ -1,16 +1,16 @@
 /** Partitions, connections and data files of nodes for the tests of snapshots. */
 
-import type { Connection } from '../../src/cluster/connection.ts'
-import { type NodeFile, openNodeFile } from '../../src/cluster/node-file.ts'
-import { readOwnerRow } from '../../src/cluster/owner-row.ts'
-import { checkedCluster } from '../../src/cluster/schema.ts'
-import { chunksOf } from '../../src/cluster/snapshot-chunk.ts'
-import { loadSnapshot, type SnapshotLoad } from '../../src/cluster/snapshot-load.ts'
+import type { Connection } from '../../src/cluster/database/connection.ts'
+import { checkedCluster } from '../../src/cluster/database/schema.ts'
+import { type NodeFile, openNodeFile } from '../../src/cluster/node/file.ts'
+import { readOwnerRow } from '../../src/cluster/ownership/owner-row.ts'
+import { chunksOf } from '../../src/cluster/snapshots/chunk.ts'
+import { loadSnapshot, type SnapshotLoad } from '../../src/cluster/snapshots/load.ts'
 import {
   completeSnapshot,
   type SnapshotDraft,
   writeSnapshot,
-} from '../../src/cluster/snapshot-rows.ts'
+} from '../../src/cluster/snapshots/rows.ts'
 import { metaKey, taskKey } from '../../src/codec/keys.ts'
 import { steadyClock, systemChance } from '../../src/core/clock.ts'
 import { emitNothing } from '../../src/core/events.ts'

@@ -2,7 +2,7 @@
  * The checks of `doctor` on a cluster, where its database is named: what the database answers and
  * promises, who owns the data, which nodes follow, and whether the data file is one of its nodes.
  */
-import type { ClusterStatus } from '../../cluster/cluster-status.ts'
+import type { ClusterStatus } from '../../cluster/operator/cluster-status.ts'
 import { bytesText, spanText } from '../output.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'

@@ -1,6 +1,6 @@
 /** Collects what `doctor` judges of a cluster, by its database. Nothing is changed. */
-import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
-import { operatorConnection } from '../../cluster/operator-commands.ts'
+import { type ClusterStatus, clusterStatus } from '../../cluster/operator/cluster-status.ts'
+import { operatorConnection } from '../../cluster/operator/commands.ts'
 import { steadyClock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Io } from '../io.ts'

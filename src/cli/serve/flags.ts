@@ -1,5 +1,5 @@
 /** The flags of `serve`, and the limits that they give. */
-import { lease_default_ms } from '../../cluster/node-settings.ts'
+import { lease_default_ms } from '../../cluster/node/settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'

@@ -1,5 +1,5 @@
 /** What `serve` prints once it listens: where, and with `--demo` the lines to paste. */
-import type { NodeStatus } from '../../cluster/roles.ts'
+import type { NodeStatus } from '../../cluster/node/status.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { type Io, print } from '../io.ts'
 import { withFile, withProgram } from '../program.ts'

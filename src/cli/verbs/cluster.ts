@@ -5,12 +5,12 @@
  */
 
 import { existsSync } from 'node:fs'
-import { type ClusterStatus, clusterStatus } from '../../cluster/cluster-status.ts'
-import { type Connection, isAway } from '../../cluster/connection.ts'
-import { detachFile } from '../../cluster/detach-file.ts'
-import { importFile } from '../../cluster/import-file.ts'
-import { handOver, operatorConnection, removeNode } from '../../cluster/operator-commands.ts'
-import { initCluster } from '../../cluster/schema.ts'
+import { type Connection, isAway } from '../../cluster/database/connection.ts'
+import { initCluster } from '../../cluster/database/schema.ts'
+import { type ClusterStatus, clusterStatus } from '../../cluster/operator/cluster-status.ts'
+import { handOver, operatorConnection, removeNode } from '../../cluster/operator/commands.ts'
+import { detachFile } from '../../cluster/operator/detach-file.ts'
+import { importFile } from '../../cluster/operator/import-file.ts'
 import { steadyClock, systemChance } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import { format, format_key } from '../../engine/file/upgrade.ts'

@@ -246,7 +246,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
         emit('secrets_forgotten', { secrets: lost.length })
       }
       const made = { secrets: forgets ? lost.length : all.length, ...(await next.commit()) }
-      return store.commitLogTrouble === undefined ? made : { ...made, for_all_nodes: true }
+      return store.commitLogError === undefined ? made : { ...made, for_all_nodes: true }
     },
   }
 }

@@ -3,8 +3,8 @@
  * with its response.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { PostgresLog } from '../../cluster/node.ts'
-import { type NodeStatus, notOwnerText } from '../../cluster/roles.ts'
+import type { PostgresLog } from '../../cluster/node/node.ts'
+import { type NodeStatus, notOwnerText } from '../../cluster/node/status.ts'
 import type { ConsolePage } from '../../console/server/console.ts'
 import type { Counters } from '../../core/counters.ts'
 import type { Emit } from '../../core/events.ts'

@@ -6,12 +6,12 @@
  * standby that answers reads is ready too.
  */
 import {
-  commitLogTrouble,
+  commitLogError,
   lagOf,
   type NodeStatus,
   notOwnerText,
   positionLagOf,
-} from '../../cluster/roles.ts'
+} from '../../cluster/node/status.ts'
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/api/statistics-api.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -42,7 +42,7 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
 }
 
 function commitLogCheck(status: NodeStatus): ReadyCheck {
-  const trouble = commitLogTrouble(status)
+  const trouble = commitLogError(status)
   return trouble === undefined ? { ok: true } : notOk(trouble)
 }
 

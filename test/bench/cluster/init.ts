@@ -1,6 +1,7 @@
 /** Makes the schema of a cluster in an empty database, as `conveyor cluster init` does. */
-import { operatorConnection } from '../../../src/cluster/operator-commands.ts'
-import { initCluster } from '../../../src/cluster/schema.ts'
+
+import { initCluster } from '../../../src/cluster/database/schema.ts'
+import { operatorConnection } from '../../../src/cluster/operator/commands.ts'
 import { systemChance } from '../../../src/core/clock.ts'
 
 export async function initForBench(url: string): Promise<void> {

@@ -4,8 +4,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { operatorConnection } from '../../../src/cluster/operator-commands.ts'
-import { initCluster } from '../../../src/cluster/schema.ts'
+import { initCluster } from '../../../src/cluster/database/schema.ts'
+import { operatorConnection } from '../../../src/cluster/operator/commands.ts'
 import { systemChance } from '../../../src/core/clock.ts'
 import { list_id, list_process } from './list-process.ts'
 

@@ -3,7 +3,7 @@ import type { LabOptions } from './lab.ts'
 
 /** Neither asks for the epoch nor minds a frame that is there: a log like any file. */
 const append = {
-  file: 'cluster/postgres-log.ts',
+  file: 'cluster/ownership/postgres-log.ts',
   from: `
     SELECT 1 FROM conveyor.owner WHERE partition = $1 AND epoch = $3 FOR SHARE
   ) AS owned`,
@@ -14,7 +14,7 @@ const append = {
 }
 
 const renewal = {
-  file: 'cluster/owner-row.ts',
+  file: 'cluster/ownership/owner-row.ts',
   from: `WHERE partition = $1 AND epoch = $2
       RETURNING`,
   to: `WHERE partition = $1 AND $2::int8 > 0

@@ -1,0 +1,45 @@
+/**
+ * Whether a node could be the owner of what it has: its program knows the format of the data, and
+ * it has the key of the secrets. A node that is not fit from the start is refused, with a sentence.
+ * One that becomes unfit while it follows, because the owner has made a key, says so and goes on.
+ */
+import type { Clock } from '../../core/clock.ts'
+import { isFault } from '../../core/faults.ts'
+import type { CommitLogOpening } from '../../store/commit-log/source.ts'
+import type { Tree } from '../../store/tree.ts'
+import type { StatusKeeper } from './status.ts'
+
+export interface EligibilityOptions {
+  readonly opening: CommitLogOpening
+  readonly tree: Tree
+  readonly clock: Clock
+  readonly status: StatusKeeper
+  readonly node: string
+}
+
+/** Between two looks at the key file. */
+const look_ms = 1_000
+
+/** Rejects where the node is not fit the first time, and where it never will be. */
+export function eligibilityOf(port: EligibilityOptions): (now: boolean) => Promise<boolean> {
+  const { opening, tree, clock, status, node } = port
+  let was_eligible = false
+  let looked_ms = Number.NEGATIVE_INFINITY
+  return async (now) => {
+    const { unfit } = status.current()
+    if (!now && clock.now_ms() - looked_ms < look_ms) return unfit === undefined
+    looked_ms = clock.now_ms()
+    opening.claim(tree)
+    try {
+      await opening.checkKey(tree)
+      if (unfit !== undefined) status.emit('node_fit', { node })
+      status.set({ unfit: undefined })
+      was_eligible = true
+    } catch (error) {
+      if (!was_eligible || !isFault(error)) throw error
+      if (unfit === undefined) status.emit('node_unfit', { node, reason: error.message })
+      status.set({ unfit: error.message })
+    }
+    return status.current().unfit === undefined
+  }
+}

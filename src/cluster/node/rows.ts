@@ -1,0 +1,257 @@
+/**
+ * The members of a cluster: a row for each name of a node. It says which instance has the name,
+ * that it lives (`beat` grows), and which position its data file has: truncation leaves it the rest
+ * of the commit log to read.
+ *
+ * A name belongs to the instance whose beat moves. Another one that finds the row watches it on its
+ * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as
+ * does a restart with the same file, which the earlier process cannot have any more.
+ */
+import { type Clock, pause, within } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import { version } from '../../core/version.ts'
+import { type Connection, isAway } from '../database/connection.ts'
+import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
+
+export interface NodeRow {
+  readonly node: string
+  /** Position that its data file has: it needs the commit log after that. */
+  readonly seq: number
+  /** Position of the last frame that it has, in memory too: a takeover goes on from there. */
+  readonly reached: number
+  readonly beat: string
+  /** False after a clean end. */
+  readonly is_registered: boolean
+  readonly address: string
+  readonly version: string
+  /** Why it could not be the owner; empty where it could. */
+  readonly unfit: string
+  /** Since its last beat, by the clock of the database. */
+  readonly seen_s: number
+}
+
+export async function readNodes(connection: Connection, partition: number): Promise<NodeRow[]> {
+  // The column is missing until a `cluster init` of this version, and 0 for nodes before it.
+  const { rows } = await connection.query<NodeRow & { seq: string; reached: string }>({
+    text: `SELECT node, seq::text, coalesce(to_jsonb(member)->>'reached', '0') AS reached,
+      beat::text, instance <> '' AS is_registered, address, version, unfit,
+      greatest(0, extract(epoch FROM now() - seen_at))::float8 AS seen_s
+      FROM conveyor.replica AS member WHERE partition = $1 ORDER BY node`,
+    values: [partition],
+  })
+  return rows.map((row) => {
+    const seq = Number(row.seq)
+    return { ...row, seq, reached: Math.max(seq, Number(row.reached)) }
+  })
+}
+
+/** The first of these members that beats: what the last beat of one that was killed says is old. */
+export async function firstAlive(
+  connection: Connection,
+  partition: number,
+  members: readonly NodeRow[],
+  clock: Clock,
+): Promise<NodeRow | undefined> {
+  const until_ms = clock.now_ms() + alive_ms
+  for (;;) {
+    const now = await readNodes(connection, partition)
+    const alive = now.find(({ node, beat }) =>
+      members.some((member) => member.node === node && member.beat !== beat),
+    )
+    if (alive !== undefined || clock.now_ms() >= until_ms) return alive
+    await pause(clock, look_ms)
+  }
+}
+
+/** False where there is none. One that runs enrols again at its next beat. */
+export async function removeNodeRow(
+  connection: Connection,
+  partition: number,
+  node: string,
+): Promise<boolean> {
+  const { rowCount } = await connection.query({
+    text: 'DELETE FROM conveyor.replica WHERE partition = $1 AND node = $2',
+    values: [partition, node],
+  })
+  return rowCount === 1
+}
+
+export interface Registration {
+  /** From now on the row says so at each beat. */
+  report(seq: number): void
+  /** Says at once what the row says at each beat. */
+  beat(): void
+  /** Frees the name; waits no longer than a beat. */
+  leave(): Promise<void>
+}
+
+export interface RegistrationOptions extends Waiting {
+  readonly connection: Connection
+  readonly partition: number
+  readonly node: string
+  readonly address: string
+  /** The same for each process that has had this very file since the system started, or empty. */
+  readonly holder: string
+  /** Random. */
+  readonly start_id: string
+  /** Position that the data file has. */
+  readonly seq: number
+  /** As `NodeRow.reached`. */
+  reached(): number
+  /** As `NodeRow.unfit`; the row says it from the next beat on. */
+  unfit(): string
+  /** Another instance has taken the name. Called once. */
+  onTaken(reason: Fault): void
+}
+
+const beat_ms = 1_000
+/** A row that has stood still for so long, beats late and lost ones included, has no instance. */
+export const stands_still_ms = 4 * beat_ms
+const look_ms = 250
+/** One that runs has beaten within so long, late or not. */
+const alive_ms = 2.5 * beat_ms
+
+interface Row {
+  readonly instance: string
+  readonly beat: string
+  readonly address: string
+}
+
+/** Resolves once the name is this instance's. Rejects with `not_possible`. */
+export async function register(options: RegistrationOptions): Promise<Registration> {
+  const { connection, clock, partition, node, address, left, holder } = options
+  const instance = `${holder}/${options.start_id}`
+  const key = [partition, node]
+  let { seq } = options
+  let cancel = (): void => {}
+  let has_ended = false
+
+  async function read(): Promise<Row | undefined> {
+    const { rows } = await connection.query<Row>({
+      text: `SELECT instance, beat::text, address FROM conveyor.replica
+        WHERE partition = $1 AND node = $2`,
+      values: key,
+    })
+    return rows[0]
+  }
+
+  async function insert(): Promise<boolean> {
+    const { rowCount } = await connection.query({
+      text: `INSERT INTO conveyor.replica (partition, node, instance, address, version, seq, unfit)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (partition, node) DO NOTHING`,
+      values: [...key, instance, address, version, seq, options.unfit()],
+    })
+    return rowCount === 1
+  }
+
+  /** Writes the row if it is still the one that was seen. */
+  async function take(seen: Row): Promise<boolean> {
+    const { rowCount } = await connection.query({
+      text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
+        unfit = $9, beat = beat + 1, seen_at = now()
+        WHERE partition = $1 AND node = $2 AND instance = $7 AND beat = $8`,
+      values: [...key, instance, address, version, seq, seen.instance, seen.beat, options.unfit()],
+    })
+    return rowCount === 1
+  }
+
+  function isFree(row: Row): boolean {
+    if (row.instance === '' || row.instance === instance) return true
+    return holder !== '' && row.instance.startsWith(`${holder}/`)
+  }
+
+  async function untilTaken(): Promise<void> {
+    let seen: Row | undefined
+    let seen_ms = 0
+    while (!options.hasLeft()) {
+      try {
+        const row = await read()
+        options.onBack()
+        if (row === undefined) {
+          if (await insert()) return
+          continue
+        }
+        seen ??= row
+        if (seen === row) seen_ms = clock.now_ms()
+        if (seen.instance !== row.instance || seen.beat !== row.beat) throw nameTaken(node, row)
+        const stands_still = clock.now_ms() - seen_ms >= stands_still_ms
+        if ((isFree(row) || stands_still) && (await take(row))) return
+      } catch (error) {
+        if (!isAway(error)) throw error
+        options.onAway(error)
+        seen = undefined
+      }
+      await pause(clock, look_ms, left)
+    }
+    throw waitEnded()
+  }
+
+  async function beat(): Promise<void> {
+    cancel()
+    try {
+      const says = has_reached ? ', reached = $6' : ''
+      const { rowCount } = await connection.query({
+        name: 'beat',
+        text: `UPDATE conveyor.replica SET seq = $4, unfit = $5, beat = beat + 1, seen_at = now()
+          ${says} WHERE partition = $1 AND node = $2 AND instance = $3`,
+        values: [
+          ...[...key, instance, seq, options.unfit()],
+          ...(has_reached ? [options.reached()] : []),
+        ],
+      })
+      const row = rowCount === 1 || (await insert()) ? undefined : await read()
+      if (row !== undefined && row.instance !== instance) {
+        has_ended = true
+        options.onTaken(nameTaken(node, row))
+      }
+    } catch {
+      // Whoever asks the database for more tells of it, and the next beat may reach it.
+    }
+    arm()
+  }
+
+  function arm(): void {
+    cancel()
+    if (!has_ended) cancel = clock.wake_at(clock.now_ms() + beat_ms, () => void beat())
+  }
+
+  await untilTaken()
+  const has_reached = await untilAnswered(options, () => hasReached(connection))
+  arm()
+  return {
+    beat: () => void beat(),
+    report(next_seq) {
+      seq = next_seq
+    },
+    async leave() {
+      if (has_ended) return
+      has_ended = true
+      cancel()
+      const freed = connection.query({
+        text: `UPDATE conveyor.replica SET instance = '', seq = $4, unfit = '', beat = beat + 1
+          WHERE partition = $1 AND node = $2 AND instance = $3`,
+        values: [...key, instance, seq],
+      })
+      await within(
+        clock,
+        beat_ms,
+        freed.catch(() => {}),
+      )
+    },
+  }
+}
+
+/** A `cluster init` of this version makes the column; nodes of the version before do without. */
+async function hasReached(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.query<{ has_reached: boolean }>({
+    text: `SELECT EXISTS (SELECT FROM pg_attribute WHERE attname = 'reached'
+      AND attrelid = 'conveyor.replica'::regclass) AS has_reached`,
+  })
+  return rows[0]?.has_reached === true
+}
+
+function nameTaken(node: string, { address }: Row): Fault {
+  const where = address === '' ? '' : ` at ${address}`
+  const says = `another node is named ${node} and runs${where}`
+  return fault('not_possible', `${says}: give each node a name and a data file of its own`)
+}

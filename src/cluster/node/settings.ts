@@ -1,0 +1,76 @@
+/** What a node is told when it is made, checked once, and how it reaches the database. */
+import { type Clock, steadyClock } from '../../core/clock.ts'
+import { fault } from '../../core/faults.ts'
+import { type Connection, type ConnectionOptions, newConnection } from '../database/connection.ts'
+import { type Database, databaseOf } from '../database/url.ts'
+import type { SnapshotOptions } from '../snapshots/snapshots.ts'
+
+export interface PostgresLogOptions {
+  /** `postgres://USER@HOST:PORT[,HOST:PORT]/DATABASE?sslmode=verify-full`, without a password. */
+  readonly url: string
+  /** The name of this node: one for each data file. */
+  readonly node: string
+  /** Where this node answers when it is the owner, for those who ask another; default none. */
+  readonly address?: string
+  /** Default 0. */
+  readonly partition?: number
+  /** After so long without a sign of the owner another node takes over; default 5,000. */
+  readonly lease_ms?: number
+  /** Takes a database whose settings may lose what was answered; default false. */
+  readonly unsafe?: boolean
+  /** When and how fast an owner writes snapshots. */
+  readonly snapshot?: SnapshotOptions
+  /** In place of the system's, for tests; it must never be set. */
+  readonly clock?: Clock
+}
+
+export interface NodeSettings {
+  readonly database: Database
+  readonly node: string
+  readonly address: string
+  readonly partition: number
+  readonly lease_ms: number
+  readonly snapshot: SnapshotOptions
+  /** Never set, forward or back. */
+  readonly clock: Clock
+}
+
+export const lease_default_ms = 5_000
+const lease_ms_min = 100
+/** However short the lease is, the database gets this long to answer. */
+const answer_ms_min = 1_000
+
+/** Throws `not_possible`. */
+export function nodeSettings(options: PostgresLogOptions): NodeSettings {
+  const { node, address = '', partition = 0, lease_ms = lease_default_ms } = options
+  const { clock = steadyClock } = options
+  const database = databaseOf(options.url, node, options.unsafe)
+  if (!/^[\w.-]{1,60}$/.test(node)) {
+    const helps = 'use 1 to 60 letters, digits, dots, dashes and underscores'
+    throw fault('not_possible', `the name of the node cannot be: ${helps}`)
+  }
+  if (!Number.isSafeInteger(lease_ms) || lease_ms < lease_ms_min) {
+    throw fault('not_possible', `a lease is a whole number of ms, at least ${lease_ms_min}`)
+  }
+  const { snapshot = {} } = options
+  return { database, node, address, partition, lease_ms, snapshot, clock }
+}
+
+export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
+  return Math.max(lease_ms, answer_ms_min)
+}
+
+/** A renewal without an answer is sent anew on another connection before the lease is over. */
+export function renewalMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
+  return Math.max(lease_ms / 3, answer_ms_min)
+}
+
+export function connectionFor(
+  settings: NodeSettings,
+  purpose: string,
+  check?: ConnectionOptions['check'],
+  answer_ms_max = answerMsMax(settings),
+): Connection {
+  const { database, clock } = settings
+  return newConnection({ database, purpose, clock, answer_ms_max, check })
+}

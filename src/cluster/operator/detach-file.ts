@@ -1,0 +1,87 @@
+/**
+ * From a cluster whose database is lost to a file: the data file of a stopped node is marked as a
+ * copy, as a backup is, so that it opens alone, with what it has.
+ *
+ * Two owners of what was one state diverge, so this is refused while the database has the cluster
+ * and all that the file has: the node can go on with it. A node that is started on the
+ * file later is refused.
+ */
+import { existsSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { fault, isFault } from '../../core/faults.ts'
+import { writeLogMark } from '../../store/commit-log/log-mark.ts'
+import { lockFile } from '../../store/file-lock.ts'
+import { openReadOnly, type ReadOnlyFile } from '../../store/read-only.ts'
+import { type Connection, isAway, sqlState } from '../database/connection.ts'
+import { readCluster } from '../database/schema.ts'
+import { placeInLog } from '../node/file.ts'
+
+/** The state of an error: there is no database of this name. */
+const no_database = '3D000'
+
+export interface Detaching {
+  readonly position: number
+  /** What the file has, in words. */
+  readonly has: string
+  /** Why the node cannot go on with its database. */
+  readonly reason: string
+}
+
+/**
+ * Undefined where `isWanted` says so, and nothing is changed. Rejects with `not_possible`,
+ * `file_held` or `not_a_database`, and a sentence.
+ */
+export async function detachFile(
+  connection: Connection,
+  path: string,
+  isWanted: (detaching: Detaching) => Promise<boolean>,
+): Promise<Detaching | undefined> {
+  if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
+  const lock = await lockFile(path)
+  if (lock === undefined) throw fault('file_held', `${path} is held by a process; stop it first`)
+  try {
+    const real_path = await realpath(path)
+    const file = await openReadOnly(real_path, { takes_nodes: true })
+    const detaching = await detachingOf(connection, file, path).finally(file.close)
+    if (!(await isWanted(detaching))) return undefined
+    await writeLogMark(real_path, { state: 'copy' })
+    return detaching
+  } finally {
+    await lock.release()
+  }
+}
+
+async function detachingOf(
+  connection: Connection,
+  { node }: ReadOnlyFile,
+  path: string,
+): Promise<Detaching> {
+  if (node === undefined) {
+    throw fault('not_possible', `${path} is no copy of a node: it opens alone as it is`)
+  }
+  const reason = await lostReason(connection, node, path)
+  if (reason !== undefined) return { position: node.manifest.seq, has: node.says, reason }
+  const says = `the database has the cluster of ${path}, and all that this file has`
+  throw fault('not_possible', `${says}: start the node with it (serve --commit-log URL)`)
+}
+
+/** Why a database is of no use to a node with this file; undefined where it has all of it. */
+export async function lostReason(
+  connection: Connection,
+  { mark, manifest }: Pick<NonNullable<ReadOnlyFile['node']>, 'mark' | 'manifest'>,
+  path: string,
+): Promise<string | undefined> {
+  try {
+    const cluster = await readCluster(connection.query)
+    if (cluster === undefined) return 'the database holds no cluster'
+    if (cluster.id.toString('hex') !== mark.cluster_id) return 'the database holds another cluster'
+    await placeInLog(connection, mark.partition, manifest, path)
+    return undefined
+  } catch (error) {
+    const state = sqlState(error)
+    const is_set_back = isFault(error) && error.code === 'not_possible' && error.cause === undefined
+    // With a wrong password, say, nothing is known.
+    if (isAway(error) || state === no_database || is_set_back) return (error as Error).message
+    throw error
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * From a file to a cluster: the state of a closed data file becomes the first snapshot of an empty
+ * partition, and the log goes on after it. The file is read under its lock and never changed; it
+ * may be that of a stopped node whose database is lost.
+ *
+ * One transaction at the end makes it the state of the partition, and only while no node has ever
+ * owned that. The log begins with an empty frame after the first position, so each node sees that
+ * it must load the snapshot.
+ */
+import { existsSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { systemChance } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import { frameBytes, sealFrame } from '../../store/commit-log/frame.ts'
+import { decodeManifest, manifest_key } from '../../store/commit-log/manifest.ts'
+import { type FileLock, lockFile } from '../../store/file-lock.ts'
+import { openReadOnly, type ReadOnlyFile } from '../../store/read-only.ts'
+import type { Entry } from '../../store/store.ts'
+import type { Connection } from '../database/connection.ts'
+import { checkedCluster } from '../database/schema.ts'
+import { type OwnerRow, readOwnerRow } from '../ownership/owner-row.ts'
+import { chunksOf, snapshot_id_bytes, stateIn } from '../snapshots/chunk.ts'
+import {
+  completeSnapshot,
+  type SnapshotDraft,
+  type SnapshotSize,
+  writeSnapshot,
+} from '../snapshots/rows.ts'
+import { truncate } from '../snapshots/truncation.ts'
+import { lostReason } from './detach-file.ts'
+
+export interface ImportFileOptions {
+  readonly partition: number
+  /** Throws where this program cannot take the state: of another program, or of a newer format. */
+  check(file: ReadOnlyFile): void
+  /** Default 1 MiB. */
+  readonly chunk_bytes?: number
+}
+
+export interface ImportedFile extends SnapshotSize {
+  /** Position of the state in the log of the partition. */
+  readonly seq: number
+}
+
+/** Of the log of a partition that begins with a snapshot: a node without data is behind it. */
+const first_seq = 2
+
+/** Rejects with `not_possible`, `file_held` or `not_a_database`, and a sentence. */
+export async function importFile(
+  connection: Connection,
+  path: string,
+  options: ImportFileOptions,
+): Promise<ImportedFile> {
+  if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
+  const lock = await lockedFile(path)
+  try {
+    const row = await emptyPartition(connection, options.partition)
+    const file = await openReadOnly(await realpath(path), { takes_nodes: true })
+    try {
+      options.check(file)
+      if (file.node !== undefined && !(await lostReason(connection, file.node, path))) {
+        throw nothingLost(path)
+      }
+      return await write(connection, file, { ...options, log_id: row.log_id })
+    } finally {
+      await file.close()
+    }
+  } finally {
+    await lock.release()
+  }
+}
+
+async function lockedFile(path: string): Promise<FileLock> {
+  const lock = await lockFile(path)
+  if (lock !== undefined) return lock
+  throw fault('file_held', `${path} is held by another process; stop that first`)
+}
+
+async function emptyPartition(connection: Connection, partition: number): Promise<OwnerRow> {
+  await checkedCluster(connection)
+  const row = await readOwnerRow(connection, partition)
+  const { rows } = await connection.query<{ is_used: boolean }>({
+    text: `SELECT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1) AS is_used`,
+    values: [partition],
+  })
+  if (row.epoch > 0 || rows[0]?.is_used === true) throw notEmpty(partition)
+  return row
+}
+
+async function write(
+  connection: Connection,
+  file: ReadOnlyFile,
+  options: ImportFileOptions & { readonly log_id: Buffer },
+): Promise<ImportedFile> {
+  const { partition, log_id } = options
+  const seq = Math.max(first_seq, lastSeq(file) + 1)
+  const parts = { id: log_id, seq, count: 0, change_bytes: 0 }
+  const frame = sealFrame(Buffer.alloc(frameBytes(0)), 0, parts)
+  const id = systemChance.bytes(snapshot_id_bytes)
+  const last_crc = frame.readUInt32BE(4)
+  const draft: SnapshotDraft = { partition, epoch: 0, id, seq, last_crc }
+  // What an import before left that was cut off.
+  await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
+  const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes)
+  const size = await writeSnapshot(connection, draft, chunks)
+  await connection.inTransaction(async (ask) => {
+    // A node that waits to be the first owner looks again, because `renewal` is another.
+    const { rowCount } = await ask({
+      text: `UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = 0
+        AND NOT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1)`,
+      values: [partition],
+    })
+    if (rowCount !== 1) throw notEmpty(partition)
+    await ask({
+      text: 'INSERT INTO conveyor.log (partition, seq, epoch, frame) VALUES ($1, $2, 0, $3)',
+      values: [partition, seq, frame],
+    })
+    await completeSnapshot(ask, draft, size)
+  })
+  return { seq, ...size }
+}
+
+function lastSeq(file: ReadOnlyFile): number {
+  const stored = file.get(manifest_key)
+  return (stored === undefined ? 0 : decodeManifest(stored).seq) + file.commits
+}
+
+const page_entries = 1_000
+
+function* entriesOf(file: ReadOnlyFile): Generator<Entry> {
+  let from = ''
+  for (;;) {
+    const page = file.scan({ from, to: '\xff', limit: page_entries })
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < page_entries) return
+    from = `${last.key}\0`
+  }
+}
+
+/** Another partition would go on from where this one was, beside it. */
+function nothingLost(path: string): Fault {
+  const says = `the cluster of ${path} is in this database, with all that the file has`
+  return fault('not_possible', `${says}: start the node with it, or import a backup of it`)
+}
+
+function notEmpty(partition: number): Fault {
+  const says = `partition ${partition} of the cluster is not empty`
+  return fault('not_possible', `${says}: a file is imported before its first node starts`)
+}

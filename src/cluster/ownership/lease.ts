@@ -1,0 +1,161 @@
+/**
+ * The ownership of a node, from the takeover until it is given up or lost. Its owner renews the row
+ * each third of the lease, and may answer for so long after it *sent* a renewal that succeeded, by
+ * a clock that is never set. Another node waits longer than that before it takes over, so the two
+ * never answer at the same time.
+ *
+ * Only a renewal counts: an append shows that the epoch is still this node's, but changes nothing
+ * that a standby waits for.
+ *
+ * A lease that has run out is not lost: while the database is away nobody can take over, and the
+ * next renewal that succeeds goes on with it. It is lost once the row has another epoch.
+ */
+import { type Clock, pause, within } from '../../core/clock.ts'
+import { type Fault, isFault } from '../../core/faults.ts'
+import { type Connection, isAway } from '../database/connection.ts'
+import type { Waiting } from '../database/waiting.ts'
+import { ownershipLost, releaseOwnerRow, renewOwnerRow } from './owner-row.ts'
+
+export interface Lease {
+  readonly epoch: number
+  /** Whether this node may answer now. */
+  isValid(): boolean
+  /** Resolves once it is; with false where it is lost or released, or nobody waits any more. */
+  untilValid(waiting: Pick<Waiting, 'left' | 'hasLeft'>): Promise<boolean>
+  /** Why the ownership is lost; undefined while it is not. */
+  lost(): Fault | undefined
+  /** Calls once, at once if it is lost already. */
+  onLost(listener: (reason: Fault) => void): void
+  /** The node must not go on, although it has the ownership still. */
+  lose(reason: Fault): void
+  /**
+   * Gives the ownership up and ends the renewals. Where the database is away, the other nodes wait
+   * for the lease to end; so does this, at most.
+   */
+  release(): Promise<void>
+  close(): void
+}
+
+export interface LeaseOptions {
+  readonly connection: Connection
+  /** Never set, forward or back. */
+  readonly clock: Clock
+  readonly partition: number
+  readonly epoch: number
+  readonly lease_ms: number
+  /** When the takeover was sent. */
+  readonly taken_ms: number
+  /** An operator wants another node to be the owner. Called once. */
+  onHandOver(): void
+  /** A renewal has taken so much of the lease that the next one may come too late. */
+  onSlow(ms: number): void
+  /** A renewal has failed, or succeeds again. */
+  onAway(reason: unknown): void
+  onBack(): void
+}
+
+/** Renewals in the time of a lease. */
+const renewals_per_lease = 3
+const slow_share = 0.5
+const release_retry_ms = 100
+const look_ms = 20
+
+export function newLease(options: LeaseOptions): Lease {
+  const { connection, clock, partition, epoch, lease_ms } = options
+  let valid_until_ms = options.taken_ms + lease_ms
+  let cancel = (): void => {}
+  let is_closed = false
+  let is_away = false
+  let is_handing_over = false
+  let renewing: Promise<void> = Promise.resolve()
+  let releasing: Promise<unknown> | undefined
+  let lost: Fault | undefined
+  let emitLost = (_reason: Fault): void => {}
+
+  function close(): void {
+    is_closed = true
+    cancel()
+  }
+
+  function lose(reason: Fault): void {
+    if (lost !== undefined) return
+    lost = reason
+    emitLost(reason)
+  }
+
+  function end(reason: Fault): void {
+    close()
+    lose(reason)
+  }
+
+  async function release(): Promise<void> {
+    await renewing
+    for (;;) {
+      try {
+        return await releaseOwnerRow(connection, partition, epoch)
+      } catch (error) {
+        if (!isAway(error)) return options.onAway(error)
+        options.onAway(error)
+        if (clock.now_ms() >= valid_until_ms) return
+        await pause(clock, release_retry_ms)
+      }
+    }
+  }
+
+  async function renew(): Promise<void> {
+    const sent_ms = clock.now_ms()
+    try {
+      const found = await renewOwnerRow(connection, partition, epoch)
+      if (is_closed) return
+      if (found === false) return end(ownershipLost())
+      valid_until_ms = sent_ms + lease_ms
+      const took_ms = clock.now_ms() - sent_ms
+      if (took_ms > slow_share * lease_ms) options.onSlow(took_ms)
+      if (is_away) options.onBack()
+      is_away = false
+      if (found.hand_over_to !== '' && !is_handing_over) {
+        is_handing_over = true
+        options.onHandOver()
+      }
+    } catch (error) {
+      if (is_closed) return
+      if (isFault(error) && error.code === 'store_failed') return end(error)
+      if (!is_away) options.onAway(error)
+      is_away = true
+    }
+    arm(is_away ? lease_ms / (2 * renewals_per_lease) : lease_ms / renewals_per_lease)
+  }
+
+  function arm(wait_ms: number): void {
+    if (is_closed) return
+    cancel = clock.wake_at(clock.now_ms() + wait_ms, () => {
+      renewing = renew()
+    })
+  }
+  // The takeover itself may have taken a while.
+  arm(Math.max(0, options.taken_ms + lease_ms / renewals_per_lease - clock.now_ms()))
+  const isValid = (): boolean => !is_closed && clock.now_ms() < valid_until_ms
+
+  return {
+    epoch,
+    isValid,
+    async untilValid({ left, hasLeft }) {
+      while (!is_closed && lost === undefined && !isValid() && !hasLeft()) {
+        await pause(clock, look_ms, left)
+      }
+      return lost === undefined && isValid()
+    },
+    lost: () => lost,
+    onLost(listener) {
+      emitLost = listener
+      if (lost !== undefined) listener(lost)
+    },
+    lose,
+    async release() {
+      if (!is_closed) releasing = within(clock, lease_ms, release())
+      close()
+      await releasing
+    },
+    close,
+  }
+}

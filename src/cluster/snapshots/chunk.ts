@@ -1,0 +1,75 @@
+/**
+ * A snapshot as bytes: entries in key order, cut into chunks. A chunk is a sealed frame
+ * (commit-log/frame), so it is checksummed; its id is that of the snapshot and its number counts
+ * from 1, so a chunk that is damaged, missing or of another snapshot is never taken for the next.
+ */
+import { encodeChange, encodedBytes } from '../../store/change-encoding.ts'
+import {
+  changesAt,
+  type Frame,
+  frameBytes,
+  framesIn,
+  sealFrame,
+} from '../../store/commit-log/frame.ts'
+import { manifest_key } from '../../store/commit-log/manifest.ts'
+import { node_mark_key } from '../../store/commit-log/node-mark.ts'
+import type { Entry } from '../../store/store.ts'
+
+export const snapshot_id_bytes = 8
+export const chunk_default_bytes = 1024 * 1024
+
+/** An entry that is larger than a chunk has a chunk of its own. Each chunk is memory of its own. */
+export function* chunksOf(
+  entries: Iterable<Entry>,
+  id: Buffer,
+  chunk_bytes = chunk_default_bytes,
+): Generator<Buffer> {
+  let seq = 1
+  let arena = Buffer.alloc(0)
+  let [count, bytes] = [0, 0]
+  const sealed = (): Buffer => sealFrame(arena, 0, { id, seq: seq++, count, change_bytes: bytes })
+  for (const { key, value } of entries) {
+    const more = encodedBytes(key, value)
+    if (count > 0 && bytes + more > chunk_bytes) {
+      yield sealed()
+      count = 0
+    }
+    if (count === 0) {
+      arena = Buffer.allocUnsafeSlow(frameBytes(Math.max(chunk_bytes, more)))
+      bytes = 0
+    }
+    encodeChange(arena, changesAt(0) + bytes, key, value)
+    bytes += more
+    count++
+  }
+  if (count > 0) yield sealed()
+}
+
+/** Undefined where the bytes are not this chunk of this snapshot, whole. */
+export function chunkIn(bytes: Buffer, id: Buffer, number: number): Frame | undefined {
+  const [frame] = framesIn(bytes)
+  if (frame === undefined || frame.bytes.length !== bytes.length) return undefined
+  return frame.seq === number && frame.id.equals(id) ? frame : undefined
+}
+
+/** Entries without those that belong to the one data file. A value is valid until the next. */
+export function* stateIn(entries: Iterable<Entry>): Generator<Entry> {
+  for (const { key, value } of entries) {
+    if (key === manifest_key || key === node_mark_key) continue
+    // LMDB reads each value into the same buffer, whose `length` alone says how much is valid.
+    yield { key, value: Buffer.from(value.buffer, value.byteOffset, value.length) }
+  }
+}
+
+/** Reads the first item now, which opens the transaction that the others are read in. */
+export function begun<T>(items: Iterable<T>): Iterable<T> {
+  const rest = items[Symbol.iterator]()
+  const first = rest.next()
+  return (function* () {
+    try {
+      for (let next = first; next.done !== true; next = rest.next()) yield next.value
+    } finally {
+      rest.return?.()
+    }
+  })()
+}

@@ -1,0 +1,133 @@
+/**
+ * Makes the data file of a node the state of the newest snapshot: empties it, loads chunk after
+ * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
+ * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
+ */
+import type { Emit } from '../../core/events.ts'
+import { type Fault, fault } from '../../core/faults.ts'
+import { newChangeBuffer } from '../../store/change-buffer.ts'
+import { valueBytesAt } from '../../store/change-encoding.ts'
+import { frameOf } from '../../store/commit-log/checkpoint.ts'
+import { changeOffsets, type Frame } from '../../store/commit-log/frame.ts'
+import { manifest_key } from '../../store/commit-log/manifest.ts'
+import { node_mark_key } from '../../store/commit-log/node-mark.ts'
+import { hasRoomFor, large_value_bytes } from '../../store/lmdb/disk-space.ts'
+import type { LmdbTree } from '../../store/lmdb/lmdb-tree.ts'
+import type { Connection } from '../database/connection.ts'
+import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
+import { type NodeFile, writeNodeFile } from '../node/file.ts'
+import { chunkIn } from './chunk.ts'
+import { newestSnapshot, readChunk, type Snapshot } from './rows.ts'
+
+export interface SnapshotLoad extends Waiting {
+  readonly connection: Connection
+  readonly partition: number
+  readonly tree: LmdbTree
+  readonly file: NodeFile
+  readonly emit: Emit
+  readonly node: string
+  /** Before the first chunk of a snapshot; what the log has after its position must stay. */
+  onBegin(snapshot: Snapshot): Promise<void> | void
+  onLoaded(loaded: LoadedBytes): void
+}
+
+export interface LoadedBytes {
+  readonly bytes: number
+  readonly of_bytes: number
+}
+
+/** Of one commit of LMDB; a chunk at least. */
+const commit_bytes = 4 * 1024 * 1024
+const clear_keys = 4_096
+
+/** The file as it is then: of the snapshot, or empty and before the first frame without one. */
+export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
+  const { tree, file, partition, connection } = load
+  const id = file.manifest.id
+  const mark = { ...file.mark, is_loading: true }
+  await tree.verified()
+  await writeNodeFile(tree, { mark, manifest: { id, seq: 0, is_open: true } })
+  for (;;) {
+    await clear(load)
+    const snapshot = await untilAnswered(load, () => newestSnapshot(connection, partition))
+    if (snapshot !== undefined && !(await loadChunks(load, snapshot))) continue
+    const { seq = 0, last_crc } = snapshot ?? {}
+    const manifest = { id, seq, is_open: true, last_crc }
+    const loaded = { mark: { ...mark, is_loading: false }, manifest }
+    await writeNodeFile(tree, loaded)
+    return loaded
+  }
+}
+
+/** In slices, each of which leaves the file loading. */
+async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
+  for (;;) {
+    const changes = newChangeBuffer()
+    for (const { key } of tree.range('', '\xff', false)) {
+      if (key !== manifest_key && key !== node_mark_key) changes.put(key, null)
+      if (changes.size === clear_keys) break
+    }
+    if (changes.size === 0) return
+    await tree.write({ frames: [frameOf(changes)], goes_on: true })
+    if (hasLeft()) throw waitEnded()
+  }
+}
+
+/** False where a later snapshot has taken the place of this one meanwhile. */
+async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
+  const { partition, tree, clock, emit, node, connection } = load
+  const { chunks, bytes: of_bytes, seq } = snapshot
+  const began_ms = clock.now_ms()
+  emit('snapshot_loading', { node, seq, bytes: of_bytes })
+  load.onLoaded({ bytes: 0, of_bytes })
+  await load.onBegin(snapshot)
+  const read = (chunk: number): Promise<Buffer | undefined> => {
+    const reading = untilAnswered(load, () => readChunk(connection, partition, snapshot, chunk))
+    reading.catch(() => {})
+    return reading
+  }
+  let bytes = 0
+  let gathered: Frame[] = []
+  let gathered_bytes = 0
+  let next = chunks > 0 ? read(1) : Promise.resolve(undefined)
+  for (let chunk = 1; chunk <= chunks; chunk++) {
+    const data = await next
+    const frame = data && chunkIn(data, snapshot.id, chunk)
+    if (frame === undefined) {
+      const newest = await untilAnswered(load, () => newestSnapshot(connection, partition))
+      if (newest?.id.equals(snapshot.id) === true) throw damaged(snapshot.seq, chunk, data)
+      return false
+    }
+    if (chunk < chunks) next = read(chunk + 1)
+    gathered.push(frame)
+    gathered_bytes += frame.bytes.length
+    bytes += frame.bytes.length
+    if (chunk < chunks && gathered_bytes < commit_bytes) continue
+    await write(tree, gathered)
+    load.onLoaded({ bytes, of_bytes })
+    gathered = []
+    gathered_bytes = 0
+  }
+  emit('snapshot_loaded', { node, seq, bytes, ms: Math.round(clock.now_ms() - began_ms) })
+  return true
+}
+
+async function write(tree: LmdbTree, chunks: readonly Frame[]): Promise<void> {
+  let [changes, bytes, large_bytes] = [0, 0, 0]
+  for (const chunk of chunks) {
+    bytes += chunk.bytes.length
+    for (const offset of changeOffsets([chunk])) {
+      changes++
+      const value_bytes = valueBytesAt(chunk.segment, offset)
+      if (value_bytes >= large_value_bytes) large_bytes += value_bytes
+    }
+  }
+  if (!hasRoomFor({ changes, bytes, large_bytes }, tree)) throw fault('no_space')
+  await tree.write({ frames: chunks.map((chunk) => chunk.bytes), goes_on: true })
+}
+
+function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {
+  const how = data === undefined ? 'missing' : 'damaged'
+  const says = `chunk ${chunk} of the snapshot at position ${seq} in the database is ${how}`
+  return fault('not_a_database', `${says}: wait for the next snapshot, or restore the database`)
+}

@@ -1,0 +1,214 @@
+/**
+ * Decides when an owner writes a snapshot, and runs the thread that writes it: once the log after
+ * the last snapshot is longer than the state and than `log_bytes_min`. So snapshots cost no more
+ * than the log itself, and the state bounds the log and a join. One is written at a time; a failed
+ * one is tried again after `retry_ms`.
+ */
+import { Worker } from 'node:worker_threads'
+import { type Clock, pause, steadyClock, within } from '../../core/clock.ts'
+import type { Emit } from '../../core/events.ts'
+import { fault } from '../../core/faults.ts'
+import { threadStart } from '../../core/thread-start.ts'
+import type { CommitLogTree } from '../../store/commit-log/tree.ts'
+import type { Connection } from '../database/connection.ts'
+import type { NodeStatus } from '../node/status.ts'
+import { chunk_default_bytes } from './chunk.ts'
+import type { SnapshotJob, SnapshotMessage, WrittenSnapshot } from './worker.ts'
+
+export interface SnapshotOptions {
+  /** A shorter log is worth no snapshot; default 256 MiB. */
+  readonly log_bytes_min?: number
+  /** Default 1 MiB. */
+  readonly chunk_bytes?: number
+  /** How fast one is written; default 16 MiB. */
+  readonly bytes_per_s_max?: number
+  /** Between two looks at the length of the log; default 1,000. */
+  readonly check_ms?: number
+  /** After a failure; default 60,000. */
+  readonly retry_ms?: number
+}
+
+export const snapshot_defaults: Required<SnapshotOptions> = {
+  log_bytes_min: 256 * 1024 * 1024,
+  chunk_bytes: chunk_default_bytes,
+  bytes_per_s_max: 16 * 1024 * 1024,
+  check_ms: 1_000,
+  retry_ms: 60_000,
+}
+
+export interface Snapshots {
+  /** What the owner tells of the newest one, and of the commit log after it. */
+  state(): Pick<NodeStatus, 'snapshot' | 'log_bytes'>
+  /** Ends one that is being written. */
+  close(): Promise<void>
+}
+
+export interface SnapshotsPort {
+  readonly tree: CommitLogTree
+  readonly clock: Clock
+  readonly emit: Emit
+  readonly options: SnapshotOptions
+  readonly job: Omit<SnapshotJob, 'behind_bytes_max' | 'bytes_per_s_max' | 'chunk_bytes'>
+  /** A connection that nothing else waits for. */
+  connect(): Connection
+}
+
+/** For the tenure of an owner. */
+export function newSnapshots(port: SnapshotsPort): Snapshots {
+  const { tree, clock, emit, job } = port
+  const options = { ...snapshot_defaults, ...port.options }
+  const { node } = job
+  let running: SnapshotThread | undefined
+  /** Bytes that were written before the newest snapshot, as far as this tenure counts them. */
+  let covered_bytes: number | undefined
+  let newest: NodeStatus['snapshot']
+  let is_closed = false
+  let close = (): void => {}
+  const closed = new Promise<void>((resolve) => {
+    close = resolve
+  })
+  const writtenBytes = (): number => tree.numbers?.().written_bytes ?? 0
+  /** A snapshot is due once the log after the last one is longer. */
+  const dueBytes = (): number => Math.max(options.log_bytes_min, tree.numbers?.().used_bytes ?? 0)
+
+  async function write(): Promise<number> {
+    const began_ms = clock.now_ms()
+    let pinned_bytes = 0
+    const { bytes_per_s_max, chunk_bytes } = options
+    const thread = startSnapshot(
+      { ...job, bytes_per_s_max, chunk_bytes, behind_bytes_max: dueBytes() },
+      (work) =>
+        tree.atRest(() => {
+          pinned_bytes = writtenBytes()
+          return work()
+        }),
+    )
+    running = thread
+    try {
+      const { seq, bytes, chunks } = await thread.written
+      newest = { bytes, written_ms: clock.now_ms() }
+      emit('snapshot', { node, seq, bytes, chunks, ms: Math.round(clock.now_ms() - began_ms) })
+      await thread.ended
+      return pinned_bytes
+    } finally {
+      await thread.stop()
+      running = undefined
+    }
+  }
+
+  /** After a takeover: what the database has. A close does not wait for one that is away. */
+  async function lookUp(): Promise<void> {
+    const found = await Promise.race([readLog(port), closed])
+    if (found === undefined) return
+    newest = found.snapshot
+    covered_bytes = writtenBytes() - found.log_bytes
+  }
+
+  async function run(): Promise<void> {
+    while (!is_closed) {
+      let wait_ms = options.check_ms
+      try {
+        if (covered_bytes === undefined) await lookUp()
+        const log_bytes = writtenBytes() - (covered_bytes ?? 0)
+        if (!is_closed && log_bytes > dueBytes()) covered_bytes = await write()
+      } catch (error) {
+        wait_ms = options.retry_ms
+        const reason = error instanceof Error ? error.message : String(error)
+        if (!is_closed) emit('snapshot_failed', { node, reason })
+      }
+      if (!is_closed) await pause(clock, wait_ms, closed)
+    }
+  }
+  const ended = run()
+
+  return {
+    state: () => ({
+      snapshot: newest,
+      log_bytes: covered_bytes === undefined ? undefined : writtenBytes() - covered_bytes,
+    }),
+    async close() {
+      is_closed = true
+      close()
+      await running?.stop()
+      await ended
+    },
+  }
+}
+
+/** The newest snapshot, and the bytes of the commit log after it. */
+async function readLog({ connect, job, clock }: SnapshotsPort) {
+  const connection = connect()
+  try {
+    const { rows } = await connection.query<Record<'log_bytes' | 'bytes' | 'age_s', string | null>>(
+      {
+        text: `WITH newest AS (
+          SELECT seq, bytes, extract(epoch FROM now() - at)::text AS age_s FROM conveyor.snapshot
+          WHERE partition = $1 AND chunks IS NOT NULL ORDER BY seq DESC LIMIT 1
+        ) SELECT (
+          SELECT coalesce(sum(octet_length(frame)), 0)::text FROM conveyor.log
+          WHERE partition = $1 AND seq > coalesce((SELECT seq FROM newest), 0)
+        ) AS log_bytes, bytes::text, age_s FROM (SELECT) AS one LEFT JOIN newest ON true`,
+        values: [job.partition],
+      },
+    )
+    const { log_bytes, bytes = null, age_s } = rows[0] ?? {}
+    const written_ms = clock.now_ms() - 1000 * Number(age_s)
+    const snapshot = bytes === null ? undefined : { bytes: Number(bytes), written_ms }
+    return { log_bytes: Number(log_bytes), snapshot }
+  } finally {
+    await connection.close()
+  }
+}
+
+interface SnapshotThread {
+  /** Rejects if there is no snapshot, with the reason; or if it is not known whether there is. */
+  readonly written: Promise<WrittenSnapshot>
+  /** Resolves when the thread has ended: after the truncation that follows the snapshot. */
+  readonly ended: Promise<void>
+  /** Ends the thread, and so `ended`. */
+  stop(): Promise<void>
+}
+
+/** After this a thread that has not obeyed `stop` is terminated. */
+const stop_ms_max = 2_000
+
+/** Writes one snapshot in a worker thread. `atRest` runs its work between two checkpoints. */
+function startSnapshot(
+  job: SnapshotJob,
+  atRest: (work: () => Promise<void>) => Promise<void>,
+): SnapshotThread {
+  const { script, options } = threadStart(import.meta.url, 'worker')
+  const worker = new Worker(script, { ...options, workerData: job })
+  let is_pinned = (): void => {}
+  const pinned = new Promise<void>((resolve) => {
+    is_pinned = resolve
+  })
+  const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
+  const written = new Promise<WrittenSnapshot>((resolve, reject) => {
+    worker.on('message', (message: SnapshotMessage) => {
+      if (message.says === 'pinned') is_pinned()
+      if (message.says === 'done') resolve(message.written)
+      if (message.says === 'failed') reject(new Error(message.error))
+      if (message.says !== 'ready') return
+      const pin = (): Promise<void> => {
+        worker.postMessage('pin')
+        return Promise.race([pinned, ended])
+      }
+      atRest(pin).catch((error: unknown) => {
+        reject(error)
+        worker.postMessage('stop')
+      })
+    })
+    worker.on('error', reject)
+    worker.on('exit', () => reject(fault('shutting_down', 'the snapshot was ended')))
+  })
+  written.catch(() => {})
+  return {
+    written,
+    ended,
+    async stop() {
+      worker.postMessage('stop')
+      if ((await within(steadyClock, stop_ms_max, ended)) === 'late') await worker.terminate()
+    },
+  }
+}
