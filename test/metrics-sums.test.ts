@@ -16,7 +16,7 @@ const times = <T>(count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, n) => make(n))
 
 test('what was sent over all servers at once is what a scrape tells', async (t) => {
-  const bed = await openHttp({ limits: { window_ms: 300 } })
+  const bed = await openHttp({ limits: { window_ms: 300_000 } })
   const { engine } = bed
   const grpc = await serveGrpc(engine, { port: 0, plain: true })
   const operator = await serveOperator(engine, { port: 0 })

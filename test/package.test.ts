@@ -71,9 +71,9 @@ describe('the package', () => {
       'deploy/conveyor.service',
       'dist/bin/conveyor.js',
       'dist/sbom.cdx.json',
-      'dist/src/console/built/icon.svg',
-      'dist/src/console/built/page.css',
-      'dist/src/console/built/page.js',
+      'dist/src/console/page/built/icon.svg',
+      'dist/src/console/page/built/page.css',
+      'dist/src/console/page/built/page.js',
       'dist/src/examples/callback.conv.json',
       'dist/src/http.d.ts',
       'dist/src/http.js',
@@ -462,7 +462,7 @@ export async function call(folder: string): Promise<string | undefined> {
   await using other: Client = await connect({ address: 'h:1', ca: 'a', cert: 'b', key: 'c' })
   const made: ClientResult = await client.create({ conv_id: 1, ref: 'a', data: { n: 1n } })
   for await (const { proc, results } of other.stream([[{ type: 'show', conv_id: 1, ref: 'a' }]])) {
-    if (proc === 'ok') console.log(results[0]?.task?.dataText)
+    if (proc === 'ok') console.log(results[0]?.task?.data_text)
   }
   await client.close().catch((error: unknown) => {
     if (isClientFault(error)) console.error(error.code, error.outcome)
@@ -490,7 +490,7 @@ export async function use(definition: unknown): Promise<string> {
   await openEngine(':memory:', { limits: { nothing_max: 10 } }).catch((error: unknown) => {
     if (isFault(error)) console.error(error.code)
   })
-  return \`\${created?.proc} \${task?.dataText} \${port}\`
+  return \`\${created?.proc} \${task?.data_text} \${port}\`
 }
 `
 

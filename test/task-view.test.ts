@@ -155,7 +155,7 @@ test('console.log shows the data, and so do JSON, copies and diffs', () => {
   const made = viewTask({ ...record, doc: docOfText('{"a":{"b":[1]}}') })
   const shown = inspect(made)
   assert.match(shown, /\n {2}data: \{ a: \{ b: \[ 1 \] \} \}\n\}$/)
-  assert.doesNotMatch(shown, /Getter|dataText|inspect/)
+  assert.doesNotMatch(shown, /Getter|data_text|inspect/)
   assert.match(
     inspect({ a: { b: { tasks: [made] } } }, { depth: 4 }),
     /data: \{ a: \{ b: \[ 1 \] \} \}/,
