@@ -1,10 +1,7 @@
 /**
- * The steps of a process written in TypeScript (define.ts): one function for each logic and
- * semaphor of the process format. The type of a step names the nodes that it leads to. Values are
- * not checked here: the engine reports every mistake when the process is stored.
- *
- * Texts may contain templates, `{{name}}`. A value that is no text is written as one, with its
- * type.
+ * The steps of a process in TypeScript (define.ts): one function for each logic and semaphor. The
+ * type of a step names the nodes that it leads to. `processes.put` checks the values. Texts may
+ * contain templates; a value that is no text is written as one, with its type.
  */
 import { export_file_bytes_max } from './process/definition-limits.ts'
 import type { JobRetry } from './process/logic.ts'

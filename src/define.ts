@@ -1,7 +1,7 @@
 /**
- * Processes written in TypeScript, for embedders who draw none. The result has the process format
- * of files, so it is stored, exported and drawn like any other. Node names are the ids and titles
- * of the nodes and known to the type system: a step that leads to a missing node does not compile.
+ * Processes written in TypeScript. The result has the process format, so it is stored, exported and
+ * drawn like any other. Node names are known to the type system: a step to a missing node does not
+ * compile.
  *
  *     const order = defineProcess({
  *       id: 1234,
@@ -15,7 +15,6 @@
  *
  * A node is its steps in order; tasks are created in the node called `start`.
  */
-
 import type { InputOf, OutputOf, StandardSchema } from './core/standard-schema.ts'
 import type { Step } from './define-steps.ts'
 import {

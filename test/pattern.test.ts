@@ -11,8 +11,13 @@ import { parsePattern } from '../src/process/backtracking/parse.ts'
 import { compileProgram } from '../src/process/backtracking/program.ts'
 import { search } from '../src/process/backtracking/search.ts'
 import { steps_max } from '../src/process/definition-limits.ts'
-import { compiledIn, emptySlot, type Slot } from '../src/process/kept-patterns.ts'
-import { compilePattern, literalPattern } from '../src/process/pattern.ts'
+import {
+  compiledIn,
+  compilePattern,
+  emptySlot,
+  literalPattern,
+  type Slot,
+} from '../src/process/pattern.ts'
 import type { Steps } from '../src/process/steps.ts'
 import { runLogic } from './support/logic-context.ts'
 

@@ -1,7 +1,6 @@
 /**
- * Reads what a definition says of the process itself, beside its parameters and nodes: its id,
- * title, kind and status. Where an editor wrote null or an empty text for a kind or a status, they
- * have their defaults.
+ * Reads what a definition says of the process itself: id, title, kind and status. Null and an empty
+ * text give the defaults of kind and status.
  */
 import { isNumberToken, numberText } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'

@@ -1,13 +1,11 @@
 /**
  * Compiles the parameters of a process. Those with flag `input` are checked when a task is created:
- * by JSON type and, where one is given, by a pattern that is searched for in the value's text. A
- * name may be a path into the data (param-path.ts).
+ * JSON type, and a pattern searched for in the value's text. A name may be a path into the data.
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { Graph, ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
-import { type ParamPath, readParamPath } from './param-path.ts'
 import { keepPattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
 import { type Steps, steps_passed, takeSteps } from './steps.ts'
@@ -142,4 +140,22 @@ function errorOf(param: Param, value: JsonValue | undefined, steps: Steps): stri
   const is_match = pattern(textOf(value), steps)
   if (is_match === undefined) return endless
   return is_match ? undefined : param.pattern_error
+}
+
+/** A member or an index; null for each element of an array. */
+type ParamStep = string | null
+
+export type ParamPath = readonly ParamStep[]
+
+const param_step = /\.((?:[^.[\]\\]|\\.|\\$)+)|\[([^\]]*)\]/gsy
+
+export function readParamPath(name: string): ParamPath {
+  if (!/[.[]/.test(name)) return [name]
+  const path: ParamStep[] = []
+  let read = 0
+  for (const [step, key, index] of `.${name}`.matchAll(param_step)) {
+    path.push(key === undefined ? index || null : key.replace(/\\(.)/gs, '$1'))
+    read += step.length
+  }
+  return read === name.length + 1 ? path : [name]
 }

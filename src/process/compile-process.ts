@@ -1,7 +1,7 @@
 /**
- * Compiles a definition to a graph. Every mistake is reported with its location; the compiler
- * writes nothing and never throws. Unknown members are ignored. The logics of a graph are closures,
- * so running it parses no definition again.
+ * Compiles a definition to a graph. Every mistake is reported with its place; the compiler writes
+ * nothing and never throws. Unknown members are ignored. Logics are closures: running parses
+ * nothing.
  */
 import { isObject } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'

@@ -1,7 +1,6 @@
 /**
- * Limits on definitions, beside the table of engine limits: with them the cost of compiling and
- * running a definition is bounded by its length. They are no options, so a definition that one
- * installation accepts is accepted by every other.
+ * Limits on definitions: they bound the cost of compiling and running a definition by its length.
+ * They are no options, so every installation accepts the same definitions.
  */
 import { dataBounds } from '../codec/json.ts'
 import { limitTable } from '../core/limits.ts'

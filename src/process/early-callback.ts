@@ -1,7 +1,6 @@
 /**
- * Finds the waits that an answer may come before: an `api_callback` to which a task gets from an
- * `api` with no condition between. A modify that comes while the task is still on its way is merged
- * and counts for no later wait (wire 1.2), so only a condition on the data sees that it has come.
+ * Finds each `api_callback` that a task reaches from an `api` without a condition between. A modify
+ * that arrives on the way is merged and ends no later wait (wire 1.2); only a condition can see it.
  */
 import { isObject } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'

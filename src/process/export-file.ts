@@ -1,9 +1,7 @@
 /**
- * Reads what a file of an export holds: processes, aliases and variables. A file holds one process,
- * an array, or a folder with its children as members; some are known by their names.
- *
- * A process has the id that its definition says. Only where it says none, and is alone in its file,
- * the file's name gives it: `4711_name.conv.json`.
+ * Reads the processes, aliases and variables in a file of an export: one process, an array, or a
+ * folder with its children. Only a process without an id, alone in its file, takes the id of the
+ * file name: `4711_name.conv.json`.
  */
 import { isObject, parseJson } from '../codec/json.ts'
 import { isFault } from '../core/faults.ts'

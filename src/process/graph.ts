@@ -1,7 +1,4 @@
-/**
- * The compiled form of a process: its nodes with their logics and semaphors, ready to be executed.
- * compile-process.ts makes it from a definition; the engine executes it.
- */
+/** The compiled form of a process, which compile-process.ts makes and the engine executes. */
 import type { Doc } from '../core/model.ts'
 import type { EvaluationContext, Logic } from './logic.ts'
 import type { Steps } from './steps.ts'

@@ -1,6 +1,6 @@
 /**
  * What a logic is: a pure function from its definition and an evaluation context to one command of
- * a closed list. A logic has access to no store, clock or socket; the engine executes its command.
+ * a closed list. It has no access to store, clock or socket; the engine executes the command.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
 import type { CodeLibrary } from './logics/code-libraries.ts'

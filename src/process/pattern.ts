@@ -1,15 +1,13 @@
 /**
- * Regular expressions of definitions, run on callers' texts. RE2 runs them in linear time, also
- * with look-behind. What it does not take, look-ahead, back-references, atomic groups and
- * possessive repeats, runs in a backtracking engine (the folder backtracking), whose steps are
- * limited. There are limits on the pattern's length, on its compiled program and on the text. A
- * pattern is searched for anywhere in the text unless `^` and `$` anchor it, and as in PCRE `$` is
- * the end of the text or before its last line break. RE2 has no such place: there a text that ends
- * with a line break is also searched without it, which finds the same, except for a pattern that
- * goes on with that line break (`$\n`).
+ * Regular expressions of definitions, run on the texts of callers. RE2 runs them in linear time;
+ * what it does not take (look-ahead, back-references, atomic groups, possessive repeats) runs in
+ * our backtracking engine in bounded steps. Pattern, program and text have limits. A pattern is
+ * searched for anywhere; `$` is the end of the text or before its last line break, as in PCRE: RE2
+ * lacks that, so such a text is also searched without the break, which finds the same except for
+ * `$\n`.
  *
- * No library was found for the second engine: those of PCRE and Oniguruma for WebAssembly are not
- * kept or give no limit of steps, and are loaded asynchronously.
+ * Compiled patterns are held in bounded memory: a pattern compiles to up to a hundred thousand
+ * times its source, so the oldest are dropped and compiled again when needed. Bytes are estimates.
  */
 import { RE2JS } from 're2js'
 import { isFault } from '../core/faults.ts'
@@ -21,7 +19,6 @@ import {
   pattern_program_max,
   pattern_text_chars_max,
 } from './definition-limits.ts'
-import { type Compiled, compiledIn, emptySlot } from './kept-patterns.ts'
 import { type Steps, takeSteps } from './steps.ts'
 
 /**
@@ -102,4 +99,53 @@ function backtrackingPattern(source: string): Compiled<Pattern> | Mistake {
 /** The source of a pattern that finds exactly this text. */
 export function literalPattern(text: string): string {
   return RE2JS.quote(text)
+}
+
+export interface Compiled<Run> {
+  readonly run: Run
+  readonly bytes: number
+  /** By which it grows with each character that it is run on. */
+  readonly char_bytes: number
+}
+
+export interface Slot<Run> {
+  compiled: Compiled<Run> | undefined
+  bytes: number
+}
+
+const kept_bytes_max = 64 * 1024 * 1024
+const slot_bytes_max = 2 * 1024 * 1024
+
+const kept = new Set<Slot<unknown>>()
+let kept_bytes = 0
+
+export function emptySlot<Run>(): Slot<Run> {
+  return { compiled: undefined, bytes: 0 }
+}
+
+/** What the slot holds, else what `compile` makes, for one run on so many characters. */
+export function compiledIn<Run>(
+  slot: Slot<Run>,
+  compile: () => Compiled<Run>,
+  text_chars: number,
+): Run {
+  const compiled = slot.compiled ?? compile()
+  const more = compiled.char_bytes * text_chars + (slot.compiled ? 0 : compiled.bytes)
+  slot.compiled = compiled
+  slot.bytes += more
+  kept_bytes += more
+  kept.add(slot)
+  if (slot.bytes > slot_bytes_max) drop(slot)
+  for (const oldest of kept) {
+    if (kept_bytes <= kept_bytes_max) break
+    drop(oldest)
+  }
+  return compiled.run
+}
+
+function drop(slot: Slot<unknown>): void {
+  kept.delete(slot)
+  kept_bytes -= slot.bytes
+  slot.compiled = undefined
+  slot.bytes = 0
 }

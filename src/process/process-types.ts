@@ -1,9 +1,7 @@
 /**
- * What the type system knows of a process written in TypeScript (define.ts): what the data of its
- * tasks is, and which of its nodes wait for a modify or a handler.
- *
- * The schemas are in the definition under a symbol, which JSON leaves out. So they live in the
- * program, and the data file knows nothing of them.
+ * What the type system knows of a process in TypeScript (define.ts): the types of its data, and the
+ * nodes that wait for a modify or a handler. Schemas are under a symbol, so they stay out of the
+ * data file.
  */
 import type { InputOf, OutputOf, StandardSchema } from '../core/standard-schema.ts'
 

@@ -1,7 +1,6 @@
 /**
- * How the compiler reports: mistakes, which refuse a definition, and warnings, each with its
- * location. Values are quoted in JSON quotes and cut at 128 characters, so that no definition makes
- * a report longer than that and no value makes quoting throw.
+ * Mistakes, which refuse a definition, and warnings, each with its place. Quoted values are cut at
+ * 128 characters, and quoting never throws.
  */
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'

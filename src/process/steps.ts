@@ -1,7 +1,6 @@
 /**
- * The steps that a logic may compute: of its funs, patterns and digests together. They are counted
- * where the length of a definition does not bound the work that the data of a caller makes, about
- * a tenth of a second in all. What a logic has taken counts as moves of its transaction too.
+ * The steps of one logic: its funs, patterns and digests count what callers' data makes them
+ * compute, about 0.1 s in all. Spent steps also count as moves of the transaction.
  */
 import { steps_max } from './definition-limits.ts'
 

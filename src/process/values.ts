@@ -1,9 +1,6 @@
 /**
- * Conversions of values. `typeTable` holds the five types that a definition may ask for
- * (`extra_type`, `cast`). A missing value is the empty text where the type is string and cannot be
- * converted to any other type. A number keeps its exact text through every conversion, and a value
- * that already has the type is returned unchanged. Ids are texts: a name longer than any that can
- * be stored is rejected here, before it becomes a database key.
+ * Conversions of values. A number keeps its exact text through every conversion, and a value of the
+ * wanted type is returned unchanged. Ids are texts, and one too long to be stored is rejected here.
  */
 import {
   isNumberToken,

@@ -6,7 +6,7 @@ import { isObject, parseJson, parseStored, setMember, stringifyJson } from '../c
 import { isFault } from '../core/faults.ts'
 import type { JsonObject, JsonValue, Task } from '../core/model.ts'
 import { textsIn, withoutSecret } from '../engine/transactions/masking.ts'
-import { type ParamPath, readParamPath } from '../process/param-path.ts'
+import { type ParamPath, readParamPath } from '../process/compile-params.ts'
 import { member } from '../process/templates/path.ts'
 
 const masked_flag = 'auto-clear'

@@ -7,7 +7,7 @@ import { isNumberToken, isObject, objectOf } from '../../codec/json.ts'
 import { compareNumbers } from '../../codec/number-order.ts'
 import { fault } from '../../core/faults.ts'
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
-import { type ParamPath, readParamPath } from '../../process/param-path.ts'
+import { type ParamPath, readParamPath } from '../../process/compile-params.ts'
 import { quoted } from '../../process/report.ts'
 import { member } from '../../process/templates/path.ts'
 

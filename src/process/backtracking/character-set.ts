@@ -1,7 +1,6 @@
 /**
- * A set of characters as the linear engine reads it: `[a-z]`, `\d`, `.`, or a character in any
- * case. The answers for the first 2,048 code points are kept. Any other code point is matched by
- * the linear engine each time, which costs more steps.
+ * A set of characters as RE2 reads it: `[a-z]`, `\d`, `.`, or a character in any case. Answers for
+ * the first 2,048 code points are cached; each other code point costs a call of RE2 and more steps.
  */
 import { RE2JS } from 're2js'
 

@@ -1,8 +1,7 @@
 /**
- * Parses a pattern that the linear engine does not take to a tree: look-around, back-references,
- * atomic groups and possessive repeats, in the spelling of PCRE. Classes, escapes and characters in
- * any case are sets that the linear engine compiles, so both engines read them alike. The first
- * mistake is thrown as a `bad_definition` fault with its place.
+ * Parses a pattern that RE2 does not take (look-around, back-references, atomic groups, possessive
+ * repeats; PCRE spelling) to a tree. RE2 compiles its classes and escapes, so both engines read
+ * them alike. The first mistake is thrown as a `bad_definition` fault with its place.
  */
 import { fault } from '../../core/faults.ts'
 import { truncated } from '../report.ts'

@@ -1,7 +1,6 @@
 /**
- * Compiles the tree of a pattern to instructions. Counted repeats are written out, so the length of
- * a program bounds what it costs to hold and to start; a program that is too long is refused. Each
- * alternative of a look-behind has one width, by which it steps back.
+ * Compiles the tree of a pattern to instructions. Counted repeats are unrolled, so the bounded
+ * length of a program bounds its memory. Each alternative of a look-behind has a fixed width.
  */
 import { fault } from '../../core/faults.ts'
 import { pattern_program_max } from '../definition-limits.ts'

@@ -1,7 +1,6 @@
 /**
- * Searches a text by a program, with backtracking: choices and the former values of registers are
- * on a stack of numbers, which grows by one entry a step at most. The steps of a search are limited
- * whatever the pattern and the text are, so its time and its memory are.
+ * Runs a program on a text by backtracking. Choices and former register values are on a stack that
+ * grows by at most one entry per step; the bound of steps therefore bounds time and memory.
  */
 import type { Steps } from '../steps.ts'
 import { isKnownCode, unknown_code_steps } from './character-set.ts'

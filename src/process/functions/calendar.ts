@@ -1,11 +1,8 @@
 /**
- * The calendar of date formats: wall-clock times of time zones, their fields, shifts of a moment,
- * and parsing of dates. It depends on neither templates nor formats.
- *
- * A time that a zone's clock shows twice is the earlier instant; a time it skips is read with the
- * offset before the skip.
+ * The calendar of date formats: wall-clock times of zones, fields, shifts, and parsing of dates. A
+ * time that a clock shows twice is the earlier instant; a skipped one has the offset before the
+ * skip.
  */
-
 /** A wall-clock time, as the Unix milliseconds at which a UTC clock shows the same. */
 export type WallMs = number
 

@@ -1,7 +1,6 @@
 /**
- * `$.to_string`, `$.to_number`, `$.to_array` and `$.to_object`: a value as the type, by the rules
- * of values.ts. An array or an object may be written around templates, as `[{{a}},"{{b}}"]`: inside
- * quotes no value can change its structure. What cannot be converted fails the expansion.
+ * `$.to_string`, `$.to_number`, `$.to_array` and `$.to_object`: conversions of values.ts. An array
+ * or object may be written around templates; a value inside quotes cannot change its structure.
  */
 import type { JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'
@@ -9,10 +8,10 @@ import {
   argumentOf,
   expectText,
   failWith,
+  jsonTemplate,
   type TemplateCursor,
   type Term,
 } from '../templates/parser.ts'
-import { jsonTemplate } from '../templates/template-json.ts'
 import { convert, textOf } from '../values.ts'
 import type { FunctionExample, FunctionKind } from './function.ts'
 

@@ -1,19 +1,13 @@
 /**
- * `$.date` and `$.unixtime`: the present moment, shifted and shown in a format of
- * `%y %m %d %h %i %s`.
+ * `$.date` and `$.unixtime`: the present moment, shifted, in a format of `%y %m %d %h %i %s`.
  *
- * `%d+1` or `%h-2` shifts the whole moment, and every field is then shown from the shifted moment;
- * `+{{n}}` and `-{{n}}` take the number from the data, `+$.math(…)` and `-$.math(…)` compute it.
- * Years, months and days are shifted on the calendar (31 January plus a month is the end of
- * February), hours, minutes and seconds in elapsed time. A minus before a zero (`%y-01-01`), before
- * another part or after a shift is text, and so is one before a value that only so makes a whole
- * date, `%y-%m-{{day}}`. A part may be written out, `13` or `%13`.
+ * A shift (`%d+1`, `%h-{{n}}`, `%d+$.math(…)`) moves the whole moment. Years, months and days move
+ * on the calendar, the others in elapsed time. A minus is text before a zero, before another part,
+ * after a shift, and before a value that only then makes a whole date (`%y-%m-{{day}}`).
  *
- * `$.unixtime` reads the shown text as a date, `2024-02-29` or `29.02.2024`; a year or a whole date
- * that is not shown is that of the shifted moment. `.tz('Europe/Kyiv')` after either uses the clock
- * of that zone instead of UTC.
+ * `$.unixtime` reads the shown text as a date; a missing year or date is that of the shifted
+ * moment.
  */
-
 import { truncated } from '../report.ts'
 import {
   type Expansion,

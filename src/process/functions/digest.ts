@@ -1,9 +1,8 @@
 /**
- * `$.base64_encode`, and the digests `$.md5 $.sha1 $.sha224 $.sha256 $.sha384 $.sha512`, of the
- * UTF-8 bytes of a text that may contain templates. The `_hex` form is lower-case hex. The plain
- * form is the bytes of the digest, which JSON cannot hold: on its own it becomes a text of one
- * character per byte, U+0000 to U+00FF; as the whole argument of another of these functions it
- * stays bytes, so `$.base64_encode($.sha256(text))` encodes the digest itself.
+ * `$.base64_encode` and the digests `$.md5` to `$.sha512`, of UTF-8 bytes. `_hex` gives lower-case
+ * hex; the plain form gives one character per byte, U+0000 to U+00FF. As the whole argument of
+ * another of these functions a digest stays bytes: `$.base64_encode($.sha256(text))` encodes the
+ * digest.
  *
  * The only file below src/process that may import node:crypto.
  */

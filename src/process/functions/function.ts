@@ -1,6 +1,6 @@
 /**
- * What a template function is, and helpers to parse its arguments. A function parses its own text
- * once, when the definition is compiled, and returns the term that computes its value.
+ * What a template function is, and the parsers of its arguments. A function parses its text once,
+ * at compilation, and returns the term that computes its value.
  */
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'

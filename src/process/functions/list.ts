@@ -1,9 +1,8 @@
 /**
- * `$.map` and `$.filter`: a new list from each item of a list by a fun of a small part of Erlang
- * (the folder erlang). `$.filter` keeps the items for which the fun is true. An object is a list of
- * its pairs, here and wherever an item holds one; a list of pairs is an object again. A value that
- * is no list, or is missing, counts as an empty list. What Erlang answers with an exception fails
- * the template, and so does a result larger than a task may be.
+ * `$.map` and `$.filter`: a new list by a fun in a small part of Erlang (folder erlang). An object
+ * is the list of its pairs, also inside items; a list of pairs becomes an object again. A missing
+ * value, or one that is no list, counts as an empty list. An Erlang exception or an oversized
+ * result fails.
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'

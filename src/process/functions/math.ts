@@ -1,7 +1,10 @@
 /**
- * `$.math`: + - * / and parentheses over doubles. An operand is a number, a template or a function.
- * The expansion fails where an operand is missing or no number, at a division by zero, and where
- * the result is not finite. Sums and products are parsed as lists, so long expressions do not nest.
+ * `$.math`: + - * / and parentheses over doubles; operands are numbers, templates and functions. It
+ * fails where an operand is missing or no number, at a division by zero, and on an infinite result.
+ * Sums and products are parsed as lists, so long expressions do not nest.
+ *
+ * `$.random`: a double in [0, 1), or a whole number from 0 to a maximum, from a negative number to
+ * -1, or of a range with both ends.
  */
 import type { JsonValue } from '../../core/model.ts'
 import { truncated } from '../report.ts'
@@ -17,7 +20,7 @@ import {
   type Term,
 } from '../templates/parser.ts'
 import { doubleOf } from '../values.ts'
-import { type FunctionKind, type NumberTerm, numberResult } from './function.ts'
+import { type FunctionKind, type NumberTerm, numberResult, readWholeNumber } from './function.ts'
 
 export const mathFunction: FunctionKind = {
   name: 'math',
@@ -132,4 +135,56 @@ function operandOf(term: Term, label: string): NumberTerm {
     )
     return Number.NaN
   }
+}
+
+export const randomFunction: FunctionKind = {
+  name: 'random',
+  syntax: ['$.random()', '$.random(max)', '$.random(min,max)'],
+  result: 'number',
+  fails_when_run: true,
+  examples: [
+    { text: '$.random()', gives: 0.5 },
+    { text: '$.random(10)', gives: 5 },
+    { text: '$.random(0)', gives: 0 },
+    { text: '$.random(-10)', gives: -5 },
+    { text: '$.random(50, {{max}})', data: { max: 100 }, gives: 75 },
+  ],
+  read: readRandom,
+}
+
+function readRandom(cursor: TemplateCursor): Term {
+  skipSpaces(cursor)
+  if (cursor.text[cursor.at] === ')') {
+    cursor.at++
+    return (expansion) => numberResult(expansion, expansion.context.fraction())
+  }
+  const first = readWholeNumber(cursor, ',)')
+  if (cursor.text[cursor.at] !== ',') {
+    expectText(cursor, ')')
+    return (expansion) => {
+      const bound = first(expansion)
+      if (expansion.failure !== undefined) return undefined
+      const fraction = expansion.context.fraction()
+      return numberResult(
+        expansion,
+        bound < 0 ? draw(fraction, bound, -1) : draw(fraction, 0, bound),
+      )
+    }
+  }
+  cursor.at++
+  const second = readWholeNumber(cursor, ')')
+  expectText(cursor, ')')
+  return (expansion) => {
+    const min = first(expansion)
+    const max = second(expansion)
+    if (expansion.failure !== undefined) return undefined
+    if (max < min || !Number.isSafeInteger(max - min + 1)) {
+      return failWith(expansion, 'convert', `$.random: from ${min} to ${max} is no range`)
+    }
+    return numberResult(expansion, draw(expansion.context.fraction(), min, max))
+  }
+}
+
+function draw(fraction: number, min: number, max: number): number {
+  return Math.min(min + Math.floor(fraction * (max - min + 1)), max)
 }

@@ -1,16 +1,14 @@
 /**
- * The body of an `api` call, by `format`. None, `default` or `json`: `extra`, in the query for GET
- * and HEAD, otherwise as JSON, XML or urlencoded by the content type; a JSON body also names the
- * task where `send_sys` asks for it. `raw`: the text of `raw_body`. `corezoid`: the task in the
- * envelope of that protocol.
+ * The body of an `api` call. `default` or `json`: `extra`, in the query of GET and HEAD, else JSON,
+ * XML or urlencoded by the content type; `send_sys` adds the task's ids to JSON. `raw`: the text of
+ * `raw_body`. `corezoid`: the task in the envelope of that protocol.
  */
 import { docOfValue, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import { isXmlType, xmlOf } from '../../codec/xml-write.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { EvaluationContext } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
-import { type Expansion, failWith } from '../templates/parser.ts'
-import { jsonTemplate, spellJson } from '../templates/template-json.ts'
+import { type Expansion, failWith, jsonTemplate, spellJson } from '../templates/parser.ts'
 import { textOf } from '../values.ts'
 import { assignedData, readAssignments } from './assignments.ts'
 import { readKey } from './data-key.ts'

@@ -1,20 +1,24 @@
 /**
- * `api_code`: JavaScript over the task's data. The code reads and changes a global `data`: it sets
- * and deletes members, or assigns another object. It runs outside the transaction, so the data may
- * have changed when it ends: only what the code changed and removed is applied to the data of that
- * time, and numbers that it did not change keep their exact text.
+ * `api_code`: JavaScript over a global `data`, outside the transaction. Only what the code changed
+ * and removed is applied to the data of the time when it ends; unchanged numbers keep their exact
+ * text. Numbers are printed as doubles, and 1e400 as null, which counts as unchanged.
  *
- * Code is run as written: templates in it are not expanded. It is given the libraries that it names
- * in quotes (code-libraries.ts). Code that names `__root` finds the fields of the task there in its
- * data; they are no part of the result. This file runs nothing; executors/code.ts does.
+ * Templates in code are not expanded. Code that names `__root` finds the fields of the task there;
+ * they are no part of the result. executors/code.ts runs the code.
  */
-import { docOfValue, isObject, objectOf, parseJson, setMember } from '../../codec/json.ts'
-import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
+import {
+  docOfValue,
+  isNumberToken,
+  isObject,
+  objectOf,
+  parseJson,
+  setMember,
+} from '../../codec/json.ts'
+import type { Doc, JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import { type Command, type EvaluationContext, type LogicKind, rootNames } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { namedLibraries } from './code-libraries.ts'
-import { applyDiff, diffData } from './data-diff.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'
 
@@ -112,4 +116,70 @@ function parseData(text: string): JsonObject | string {
   } catch (error) {
     return `data: ${error instanceof Error ? error.message : String(error)}`
   }
+}
+
+export interface DataDiff {
+  /** Members that are new or have another value. */
+  readonly changed: JsonObject
+  readonly removed: readonly string[]
+}
+
+/** From `before`, with exact numbers, to `after`, as a program with doubles printed it. */
+export function diffData(before: JsonObject, after: JsonObject): DataDiff {
+  const changed: JsonObject = {}
+  for (const key of Object.keys(after)) {
+    const old = ownMember(before, key)
+    const value = withTokens(old, after[key] as JsonValue)
+    if (value !== old) setMember(changed, key, value)
+  }
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
+  return { changed, removed }
+}
+
+/** Applies a diff to data that may have changed since; members outside the diff stay. */
+export function applyDiff(data: JsonObject, { changed, removed }: DataDiff): JsonObject {
+  const removed_keys = new Set(removed)
+  const result: JsonObject = {}
+  for (const key of Object.keys(data)) {
+    if (!removed_keys.has(key)) setMember(result, key, data[key] as JsonValue)
+  }
+  for (const key of Object.keys(changed)) setMember(result, key, changed[key] as JsonValue)
+  return result
+}
+
+/** `before` itself where both are equal; else `after`, with its unchanged parts from `before`. */
+function withTokens(before: JsonValue | undefined, after: JsonValue): JsonValue {
+  if (before === undefined || before === after) return after
+  if (isNumberToken(before)) return printsAs(before, after) ? before : after
+  if (Array.isArray(before)) return Array.isArray(after) ? arrayWithTokens(before, after) : after
+  return isObject(before) && isObject(after) ? objectWithTokens(before, after) : after
+}
+
+/** Whether the number's double is printed as `value`. A zero loses its sign. */
+function printsAs({ token }: NumberToken, value: JsonValue): boolean {
+  const double = Number(token)
+  return Number.isFinite(double) ? double === value : value === null
+}
+
+function arrayWithTokens(before: readonly JsonValue[], after: readonly JsonValue[]): JsonValue {
+  const made = after.map((value, at) => withTokens(before[at], value))
+  const is_same = before.length === made.length && made.every((value, at) => value === before[at])
+  return is_same ? (before as JsonValue) : made
+}
+
+function objectWithTokens(before: JsonObject, after: JsonObject): JsonObject {
+  const keys = Object.keys(after)
+  const made: JsonObject = {}
+  let is_same = keys.length === Object.keys(before).length
+  for (const key of keys) {
+    const old = ownMember(before, key)
+    const value = withTokens(old, after[key] as JsonValue)
+    setMember(made, key, value)
+    is_same &&= value === old
+  }
+  return is_same ? before : made
+}
+
+function ownMember(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
 }

@@ -1,10 +1,8 @@
 /**
- * `api_copy`: creates a task of this or another process (`mode` create), or merges data into the
- * task with a given ref (`mode` modify), and continues without waiting for it. With `is_sync` a
- * modify requires that the other task waits for a callback.
- *
- * The other task gets `data`, over the whole data of this task where `send_parent_data` is set, or,
- * in a definition without that member, where `group` is `all`.
+ * `api_copy`: creates a task (`mode` create), or merges data into the task of a ref (`mode` modify;
+ * with `is_sync` that task must wait for a callback), and continues. The other task gets `data`,
+ * over the data of this task where `send_parent_data` is set or, without that member, `group` is
+ * `all`.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'

@@ -1,13 +1,19 @@
 /**
- * `api_queue`: the task waits in the queue of its node until another task takes it; then the logics
- * after this one run. `data` is set in the task when it enters the queue.
+ * `api_queue`: sets `data` and waits in the queue of the node; the logics behind it run when
+ * another task takes this one.
+ *
+ * `api_get_task`: takes the oldest (`order_by` ASC) or newest (DESC) task of a queue. Its data
+ * becomes `__queue_task_data__`, its id `__queue_task_id__`.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
+import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
+import { quoted, type Report } from '../report.ts'
 import { expansionOf } from '../templates/parser.ts'
 import { assignedData, readAssignments } from './assignments.ts'
-import { failedExpansion } from './failures.ts'
-import { readErrorNode } from './members.ts'
+import { failConversion, failedExpansion } from './failures.ts'
+import { isAbsent, readErrorNode } from './members.ts'
+import { readId, readTargetProcess } from './target.ts'
 
 export const apiQueue: LogicKind = {
   type: 'api_queue',
@@ -26,4 +32,39 @@ export const apiQueue: LogicKind = {
       },
     }
   },
+}
+
+export const apiGetTask: LogicKind = {
+  type: 'api_get_task',
+  compile(raw, report) {
+    if (isAbsent(raw.node_id)) {
+      report.mistake(`node_id is ${quoted(raw.node_id)}, the node of a queue was expected`)
+    }
+    const newest = isNewest(raw, report)
+    const err_node_id = readErrorNode(raw, report)
+    const convOf = readTargetProcess(raw, report)
+    const nodeOf = readId(raw, 'node_id', report)
+    return {
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const conv = convOf(expansion)
+        const node_id = conv === undefined ? undefined : nodeOf(expansion)
+        if (conv !== undefined && node_id !== undefined) {
+          return { command: 'take', conv, node_id, newest, err_node_id }
+        }
+        failConversion(expansion, 'node_id', '', 'node_id')
+        return failedExpansion('get_task', expansion, err_node_id)
+      },
+    }
+  },
+}
+
+function isNewest({ order_by }: JsonObject, report: Report): boolean {
+  if (isAbsent(order_by)) return false
+  const order = typeof order_by === 'string' ? order_by.toUpperCase() : undefined
+  if (order !== 'ASC' && order !== 'DESC') {
+    report.mistake(`order_by ${quoted(order_by)} is neither "ASC" nor "DESC"`)
+  }
+  return order === 'DESC'
 }

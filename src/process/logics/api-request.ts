@@ -1,10 +1,9 @@
 /**
- * The request of an `api` logic: compiled once, built for each task. A value that a template
- * inserts is never parsed as a template, and one that could change the structure around it, as the
- * end of a header's line, does not bind.
+ * The request of an `api` logic, compiled once and built for each task. Inserted values are never
+ * parsed; one that could change the structure around it, such as a line break in a header, fails.
  *
- * `format` decides the body (api-body.ts); `corezoid` goes always by POST and signed. The URL of
- * any format is signed where the logic has a secret and does not switch system parameters off.
+ * `corezoid` is always a signed POST; any URL is signed where the logic has a secret and does not
+ * switch system parameters off.
  */
 import { isKeyPair } from '../../certs/key-pair.ts'
 import { isObject } from '../../codec/json.ts'

@@ -1,16 +1,10 @@
 /**
- * What the response to an `api` call does to the data. Statuses 200, 201 and 202 are a success, any
- * other status is a failure that it describes. After a success:
+ * What the response to an `api` call does to the data. 200, 201 and 202 succeed, any other status
+ * is a failure. An object, XML or a form is merged; an array becomes `__conveyor_api_array__`, an
+ * image `__conveyor_api_image__` in base64. `customize_response` sets the keys of `response` only,
+ * from templates over the data, `header` and `body`. `corezoid` merges the `res_data` of the op.
  *
- * - an object is merged into the data, XML as the object that stands for it (codec/xml-read), a
- *   form as its names and values (codec/form-body), an array is set as `__conveyor_api_array__`, an
- *   image as `__conveyor_api_image__` in base64;
- * - with `customize_response` only the keys of `response` are set, from templates over the data,
- *   `header` and `body`; a template that names nothing gives the empty text, and a header is found
- *   whatever its case;
- * - with format `corezoid` the `res_data` of the response's op is merged into the data.
- *
- * 202 needs no body. 200 and 201 need one, except where `response` maps it without `rfc_format`.
+ * 200 and 201 need a body, unless `response` maps it without `rfc_format`.
  */
 import { docOfForm } from '../../codec/form-body.ts'
 import { docOfValue, isObject, objectOf, setMember, stringifyJson } from '../../codec/json.ts'

@@ -1,7 +1,6 @@
 /**
- * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads, by the name or the
- * id of the sum. A missing value (an empty text and null too) adds nothing. Any other value that
- * is no finite number, nor a text that is one, fails the logic, and nothing is added.
+ * `api_sum`: adds to running sums of its node, which `{{node[id].name}}` reads by name or id. A
+ * missing value adds nothing; one that is no finite number fails the logic, and nothing is added.
  */
 import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'

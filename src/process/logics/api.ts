@@ -1,7 +1,6 @@
 /**
- * `api`: calls an HTTP endpoint and waits for the response. The request is built from the data when
- * the call starts (api-request.ts); the response is merged into the data when it arrives
- * (api-response.ts). The call runs outside the transaction, after the commit.
+ * `api`: calls an HTTP endpoint after the commit. The request is built from the data when the call
+ * starts; the response is merged into the data when it arrives.
  */
 import { docOfValue, objectOf } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'

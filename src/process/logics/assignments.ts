@@ -1,26 +1,29 @@
 /**
- * Assignments: lists of `key: value` with their types, as `extra`/`extra_type`, `data`/`data_type`
- * and `res_data`/`res_data_type` hold them. Keys and values may contain templates, and a value is
- * converted to the type given for its key. All templates of a list are evaluated on the data before
- * the list, so order matters only for equal keys, of which the last one wins. Keys that name the
- * parameters of a task may be paths (data-key.ts); those of an HTTP request are one name each.
+ * Assignments: `key: value` lists with types (`extra`/`extra_type`, `data`/`data_type`,
+ * `res_data`/`res_data_type`), and `set_param`, which sets one in the data. All templates see the
+ * data before the list, so order matters only for equal keys: the last one wins.
  *
- * A missing value leaves its key unchanged where no type is given, is the empty text where the type
- * is string, and fails the conversion to any other type. A failed conversion, a missing key and
- * values over the size of a task fail the expansion; the caller then discards the data.
+ * A missing value leaves its key unchanged where no type is given, is the empty text for type
+ * string, and fails any other conversion. A failure discards the whole list.
  */
-import { objectOf, setMember, stringifyJson } from '../../codec/json.ts'
+import { docOfValue, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
+import type { LogicKind } from '../logic.ts'
 import { quoted, type Report, truncated } from '../report.ts'
-import { type Expansion, failWith, type Term } from '../templates/parser.ts'
+import {
+  type Expansion,
+  expansionOf,
+  failWith,
+  jsonTemplate,
+  type Term,
+} from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
-import { jsonTemplate } from '../templates/template-json.ts'
 import { charsOf, convert, type ValueType } from '../values.ts'
 import { type DataKey, isDeep, type MadeHere, readDataKey, setAtPath } from './data-key.ts'
-import { failConversion } from './failures.ts'
-import { readObject, readType } from './members.ts'
+import { failConversion, failedExpansion } from './failures.ts'
+import { readErrorNode, readObject, readType } from './members.ts'
 
 export interface Assignment extends DataKey {
   /** Undefined where the key is left unchanged or the expansion failed. */
@@ -144,4 +147,21 @@ function typedValue(term: Term, type: ValueType, missing: string): Assignment['v
     if (expansion.failure !== undefined) return undefined
     return convert(value, type) ?? failConversion(expansion, key, value ?? missing, type)
   }
+}
+
+export const setParam: LogicKind = {
+  type: 'set_param',
+  compile(raw, report) {
+    const assignments = readAssignments(raw, 'extra', 'extra_type', report)
+    const err_node_id = readErrorNode(raw, report)
+    return {
+      err_node_id,
+      run(context) {
+        const expansion = expansionOf(context)
+        const data = assignedData(assignments, expansion, objectOf(context.doc))
+        if (data === undefined) return failedExpansion('set_param', expansion, err_node_id)
+        return { command: 'set', doc: docOfValue(data), err_node_id }
+      },
+    }
+  },
 }

@@ -1,8 +1,7 @@
 /**
- * The libraries that code may require, and which of them a piece of code names. A library is loaded
- * only for code that names it, so the names are read once, when the definition is compiled.
+ * The libraries that code may require. They are loaded only for code that names them, so the names
+ * are read at compilation.
  */
-
 /** The package that `require` answers from, in the order in which packages need each other. */
 export type CodeLibrary = 'moment' | 'moment-timezone' | 'xregexp' | 'crypto-js'
 

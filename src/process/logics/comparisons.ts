@@ -1,12 +1,8 @@
 /**
- * The table of comparisons: every pair of `fun` and `cast` that a condition may have, with an
- * example of each. Both sides are read as the cast, then compared. A pair that is not in the table
- * is refused when the definition is compiled.
- *
- * `string` compares texts, and other values by their compact JSON, so numbers by exact text (`1.10`
- * is not `1.1`); a missing value is the empty text; texts are ordered by UTF-16 code units.
- * `number` compares doubles. `array` and `object` compare members in any order of keys, with
- * numbers by exact text.
+ * The table of comparisons: every `fun` and `cast` of a condition, with an example. Both sides are
+ * read as the cast. `string` compares texts, other values by compact JSON (`1.10` is not `1.1`), in
+ * order of UTF-16 units; `number` compares doubles; `array` and `object` ignore the order of keys
+ * and compare numbers by exact text.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import type { JsonValue } from '../../core/model.ts'

@@ -1,11 +1,8 @@
 /**
- * One condition of `go_if_const`, `{param, fun, const, cast}`, compiled to a closure.
- *
- * `param` is a template, a path with a bracket (`a[0].b`, `node[id].count`), a field of the task
- * (`root.ref`), or else the name of one member of the data, dots included. With cast string a
- * missing side is the empty text. With other casts, where a side is missing or cannot be read as
- * the cast, `not_eq` holds and every other comparison does not. A value that a template inserts
- * into a pattern matches as literal text: data never becomes part of a pattern's source.
+ * One condition of `go_if_const` as a closure. `param` is a template, a path with a bracket, a
+ * field of the task (`root.ref`), or else the name of one member, dots included. With cast string a
+ * missing side is the empty text; otherwise `not_eq` holds and every other comparison fails. A
+ * value that a template inserts into a pattern is quoted: data never becomes part of a pattern.
  */
 import { isNumberToken, isObject, numberText, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'

@@ -1,11 +1,9 @@
 /**
- * Keys of assignments: the names of a task's parameters, as templates write them. `a.b` and `l[0]`
- * are paths, `\.` and `\[` a dot and a bracket in a name, and any name or index may be a template,
- * whose value is one key and never more of a path. A key that is no path is one name as it stands.
+ * Keys of assignments. `a.b` and `l[0]` are paths; `\.` and `\[` are literal; a template gives one
+ * name or index, never more of a path. A key that is no path is one name.
  *
- * Setting copies what it changes, so the data that templates read stays as it was. It makes the
- * objects and arrays that are missing, fills an array up to the index with null, and fails where
- * the path leads through any other value or beyond the bounds.
+ * Setting copies what it changes, creates missing objects and arrays, pads arrays with null, and
+ * fails where the path leads through any other value or beyond the bounds.
  */
 import { isObject, setMember } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'

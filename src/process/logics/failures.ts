@@ -1,7 +1,4 @@
-/**
- * The commands by which a logic fails. Their tags and descriptions are part of the process format:
- * the error fields of the task's data repeat them.
- */
+/** The commands by which a logic fails. Tags and descriptions are part of the process format. */
 import { bytesOf } from '../../codec/json.ts'
 import type { Doc, JsonValue } from '../../core/model.ts'
 import type { ErrorType, FailCommand } from '../logic.ts'

@@ -1,6 +1,6 @@
 /**
- * Readers of the members that logics have in common. A wrong value is reported as a mistake, and
- * the reader returns the value of an absent member.
+ * Readers of the members that logics share. A wrong value is reported as a mistake and read as
+ * absent.
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'

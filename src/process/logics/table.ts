@@ -1,7 +1,6 @@
 /**
- * The table of logic kinds. A new kind is one file beside this one and one row here. It also names
- * the types that this program does not run itself: a definition with one of them in a node that a
- * task can reach is refused unless the embedder has registered a handler for the type.
+ * The table of logic kinds, and the types that only handlers of the embedder run: a definition with
+ * one of those in a reachable node is refused unless its handler is registered.
  */
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
@@ -10,15 +9,12 @@ import { api } from './api.ts'
 import { apiCallback } from './api-callback.ts'
 import { apiCode } from './api-code.ts'
 import { apiCopy } from './api-copy.ts'
-import { apiGetTask } from './api-get-task.ts'
-import { apiQueue } from './api-queue.ts'
-import { apiRpc } from './api-rpc.ts'
-import { apiRpcReply } from './api-rpc-reply.ts'
+import { apiGetTask, apiQueue } from './api-queue.ts'
+import { apiRpc, apiRpcReply } from './api-rpc.ts'
 import { apiSum } from './api-sum.ts'
-import { go } from './go.ts'
-import { goIfConst } from './go-if-const.ts'
+import { setParam } from './assignments.ts'
+import { go, goIfConst } from './go.ts'
 import { isAbsent } from './members.ts'
-import { setParam } from './set-param.ts'
 
 export const logicTable: readonly LogicKind[] = [
   go,

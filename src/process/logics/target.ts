@@ -1,8 +1,7 @@
 /**
- * Target resolution: `conv_id`, `ref` and `node_id`, by which a logic acts beyond its own task. A
- * process is given as a number, a text of digits or an alias (`@name`); all of them are texts from
- * here on. A process that the definition names is reported to the compiler and acted on with the
- * definition's permissions, a process that a template gives is not (`TargetProcess` in logic.ts).
+ * Reads `conv_id`, `ref` and `node_id`, by which a logic acts beyond its own task; all become
+ * texts. A process that the definition names is reported to the compiler and used with the
+ * definition's permissions; one that a template gives is not (`TargetProcess` in logic.ts).
  */
 import type { JsonObject } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'

@@ -1,16 +1,17 @@
 /**
- * What the parsers of templates, paths and functions share: the cursor over a text, the compiled
- * terms, and the expansion in which terms are evaluated. Parsers import only this file and are
- * reached through the cursor, so templates may contain functions and functions templates without a
- * circle of imports.
+ * What the parsers of templates, paths and functions share: the cursor over a text, compiled terms,
+ * and the expansion that evaluates them. Parsers import only this file and call each other through
+ * the cursor, which avoids a circle of imports.
  *
- * Parsing throws a `ParseFault` at the first mistake of a text; only template.ts catches it. What
- * only looks like a template (`notTemplate`) is text as it stands, and no mistake. Evaluation never
- * throws: it sets the expansion's failure and returns undefined.
+ * Parsing throws a `ParseFault` at the first mistake, which template.ts catches; `notTemplate`
+ * marks text that only looks like a template. Evaluation never throws: it sets the failure of the
+ * expansion.
  */
+import { parseJson, stringifyJson } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
-import { template_depth_max } from '../definition-limits.ts'
+import { template_depth_max, value_bounds } from '../definition-limits.ts'
 import type { EvaluationContext } from '../logic.ts'
+import { truncated } from '../report.ts'
 import { textOf } from '../values.ts'
 
 /** One evaluation of all templates of a logic, for one task. */
@@ -175,4 +176,53 @@ export function expectText(cursor: TemplateCursor, text: string): void {
 
 export function skipSpaces(cursor: TemplateCursor): void {
   while (cursor.text[cursor.at] === ' ') cursor.at++
+}
+
+/** The text of a value outside quotes; undefined where the expansion failed. */
+type SpellOutside = (value: JsonValue | undefined, expansion: Expansion) => string | undefined
+
+/** Makes the JSON text; the function returns undefined where the expansion failed. */
+export function jsonTemplate(
+  parts: readonly Part[],
+  spellOutside: SpellOutside = spellText,
+): (expansion: Expansion) => string | undefined {
+  const is_in_string = quotesAround(parts)
+  return (expansion) =>
+    joinParts(parts, expansion, (value, part) =>
+      is_in_string[part]
+        ? JSON.stringify(spellText(value)).slice(1, -1)
+        : spellOutside(value, expansion),
+    )
+}
+
+/** Lets outside quotes one JSON value stand, so that no value can add a member. */
+export const spellJson: SpellOutside = (value, expansion) => {
+  const description = `Value: ${truncated(spellText(value))}, Try convert to: JSON`
+  return jsonOf(value) ?? failWith(expansion, 'convert', description)
+}
+
+/** For each part of the template: whether it is inside quotes. */
+function quotesAround(parts: readonly Part[]): boolean[] {
+  const inside: boolean[] = []
+  let is_in_string = false
+  for (const part of parts) {
+    inside.push(is_in_string)
+    if (typeof part !== 'string') continue
+    for (let at = 0; at < part.length; at++) {
+      if (part[at] === '\\' && is_in_string) at++
+      else if (part[at] === '"') is_in_string = !is_in_string
+    }
+  }
+  return inside
+}
+
+function jsonOf(value: JsonValue | undefined): string | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') return stringifyJson(value)
+  try {
+    parseJson(value, value_bounds)
+    return value
+  } catch {
+    return undefined
+  }
 }

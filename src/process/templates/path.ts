@@ -1,18 +1,16 @@
 /**
  * Paths of templates and conditions:
  *
- * - `name`, `a.b[0].c`: into the task's data. `\.` and `\[` are a dot and a bracket in a name, and
- *   a quote stands in it after a backslash only: `{{t'x}}` is a text that looks like a template;
+ * - `name`, `a.b[0].c`: into the task's data; `\.` and `\[` are literal, and a quote needs a
+ *   backslash;
  * - `root.x`: a field of the task itself;
- * - `node[id].count`, `node[id].name`: live tasks and running sums of a node of this process;
- * - `node[id].public_callback_corezoid`: the callback address of a node of this process;
- * - `conv[id].node[id].…`: the same of another process;
+ * - `node[id].count`, `.name`, `.public_callback_corezoid`: live tasks, a running sum, the callback
+ *   address of a node; `conv[id].node[id].…`: the same of another process;
  * - `conv[id].ref[ref].…`: the data of another task;
- * - `env_var[@name]`: a variable given to the engine.
+ * - `env_var[@name]`: a variable.
  *
- * A process that the task may not read fails the expansion. A name or an index may be a template.
- * Its value is one key, never more of a path. Only own members are found, so `__proto__` and
- * `constructor` are names like any other.
+ * A process that the task may not read fails the expansion. A template as name or index gives one
+ * key, never more of a path. Only own members are found: `__proto__` is a name like any other.
  */
 import { isObject, objectOf } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'

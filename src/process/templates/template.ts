@@ -1,16 +1,14 @@
 /**
- * Templates: `{{path}}` and `$.function(…)` in the texts of a definition. A text is parsed once and
- * compiled to closures; a value that a template inserts is data and is never parsed as a template.
+ * Templates: `{{path}}` and `$.function(…)` in texts of a definition, parsed once and compiled to
+ * closures. Inserted values are data and never parsed.
  *
- * A text that is exactly one template evaluates to the value with its type, or to nothing where the
- * value is missing. In a longer text values are inserted as text: a text as it is, any other value
- * (null included) as its compact JSON, a missing one as the empty string.
+ * A text that is one template has the value with its type, or nothing. In a longer text a value is
+ * inserted as text or compact JSON (null included), a missing one as the empty text.
  *
- * Braces that do not close or hold no path, and functions that are not known or whose parenthesis
- * does not close, are text as it stands; the first in a text is warned of. Arguments that a known
- * function does not take are a mistake, or fail each expansion (`fails_when_run`). Parsing takes
- * time linear in the length of the text: what fails is read up to the next braces, or as deep as
- * templates may nest.
+ * Braces that do not close or hold no path, and functions that are unknown or do not close, are
+ * text; the first in a text is warned of. Wrong arguments of a known function are a mistake, or
+ * fail each expansion (`fails_when_run`). Parsing is linear: a failed read ends at the next braces
+ * or the nesting limit.
  */
 import type { JsonValue } from '../../core/model.ts'
 import type { FunctionKind } from '../functions/function.ts'

@@ -1,6 +1,6 @@
 /**
- * The closures of expressions that bind no variable: terms made of parts, members, prefix operators
- * and chains of operators.
+ * Closures of expressions that bind no variable: composite terms, members, prefix operators and
+ * chains of operators.
  */
 import type { JsonObject, JsonValue } from '../../../core/model.ts'
 import { type Apply, type OperatorLevel, prefixOperators } from './operators.ts'

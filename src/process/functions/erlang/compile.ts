@@ -1,8 +1,7 @@
 /**
- * Compiles the tree of a fun to closures. Variables are slots of the evaluation: each is bound
- * before it is read, which the compiler sees to, so a name that nothing binds is refused with its
- * place. A closure gives undefined where the evaluation has failed; a guard that fails does not
- * hold. Only a comprehension and the list itself repeat anything, and both spend steps.
+ * Compiles the tree of a fun to closures. A variable is a slot of the evaluation; an unbound name
+ * is refused with its place. A closure gives undefined where the evaluation has failed; a failed
+ * guard is false. Only the list and comprehensions repeat, and each round spends steps.
  */
 import type { TemplateCursor } from '../../templates/parser.ts'
 import {

@@ -1,7 +1,6 @@
 /**
- * The functions that a fun may call: those that the public service documents, by name and number of
- * arguments, the built-in ones also with `erlang:`. A function gives undefined where its arguments
- * do not fit, which fails the evaluation.
+ * The functions that a fun may call, by name and arity; built-in ones also with `erlang:`.
+ * Undefined means that the arguments do not fit, which fails the evaluation.
  */
 import { stringifyJson } from '../../../codec/json.ts'
 import { parsedValue } from '../../values.ts'

@@ -1,8 +1,7 @@
 /**
- * Terms as JSON: the result of a fun, and `eutils:to_json`. A list of pairs is an object, in which
- * the first of equal keys holds, as in a proplist; the empty list is an array. A map is an object.
- * The atom undefined is null, any other the text of its name. A tuple that is no pair is no JSON.
- * What is larger than a task fails, because a term may hold one part many times.
+ * Terms as JSON. A list of pairs is an object in which the first of equal keys wins; the empty list
+ * is an array. The atom undefined is null, any other atom its name. Tuples that are not pairs, and
+ * more than a task may hold, fail: a term may hold one part many times.
  */
 import { isNumberToken, setMember, stringifyJson } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../../core/model.ts'

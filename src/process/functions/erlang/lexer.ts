@@ -1,7 +1,6 @@
 /**
- * The tokens of a fun, read one by one from the cursor of the template around it. No token after
- * the `end` of the fun is read, so the template continues there. Blanks and `%` comments separate
- * tokens.
+ * The tokens of a fun, read from the cursor of the template around it, never beyond its `end`.
+ * Blanks and `%` comments separate tokens.
  */
 import { matchAt, mistakeAt, type ParseFault, type TemplateCursor } from '../../templates/parser.ts'
 

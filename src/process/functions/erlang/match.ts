@@ -1,7 +1,7 @@
 /**
- * Patterns, and the variables that they bind. A variable is a slot of the evaluation. The first
- * pattern that names it binds it, a later one compares; `_` is never bound. An object of JSON is
- * matched as the list of its pairs, and by `#{Key := P}` as a map.
+ * Patterns and the variables that they bind: the first pattern that names a variable binds it, a
+ * later one compares; `_` never binds. A JSON object matches as the list of its pairs, or by `#{Key
+ * := P}`.
  */
 import type { JsonValue } from '../../../core/model.ts'
 import { truncated } from '../../report.ts'

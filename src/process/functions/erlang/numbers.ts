@@ -1,7 +1,6 @@
 /**
- * Numbers as Erlang has them: integers are exact, of up to 4,096 bits, floats are doubles. The text
- * of a number says which it is: 1 is an integer, 1.0 and 1e3 are floats. A float that is whole
- * prints with its `.0`.
+ * Numbers of Erlang: exact integers of up to 4,096 bits, and doubles. The text tells them apart: 1
+ * is an integer, 1.0 and 1e3 are floats. A whole float prints with `.0`.
  */
 import { isNumberToken, numberText, numberToken } from '../../../codec/json.ts'
 import type { NumberToken } from '../../../core/model.ts'

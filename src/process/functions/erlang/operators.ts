@@ -1,8 +1,6 @@
 /**
- * The operators of `$.map` and `$.filter`, from the weakest binding to the strongest, as Erlang has
- * them: `/` gives a float, `div` and `rem` truncate towards zero, bit operations and integers are
- * exact, `==` compares by value and `=:=` also by kind, every two terms have an order. An operator
- * gives undefined where its operands do not fit, which fails the evaluation.
+ * The operators of a fun, weakest first, as in Erlang: `/` gives a float, `div` and `rem` truncate
+ * towards zero, `=:=` compares the kind too. Undefined means that the operands do not fit.
  */
 import { numericOf, shifted, termOf } from './numbers.ts'
 import {

@@ -1,13 +1,10 @@
 /**
- * Parses the fun of `$.map` and `$.filter` to a tree, up to and with its `end`: clauses of one
- * pattern, guards and a body of expressions, with Erlang's operators and their precedence
- * (operators.ts). Chains of operators, matches and statements are parsed as lists, so long texts do
- * not nest. What is not in this part of Erlang is refused with its place.
+ * Parses a fun, up to and with its `end`, to a tree. Chains of operators, matches and statements
+ * are lists, so long texts do not nest. Anything outside this part of Erlang is refused with its
+ * place.
  *
- * Three things that Erlang does not have are taken too: `X.a.b` for members of an object, `"text"`
- * for a binary, and a parameter whose name begins with a lower-case letter.
+ * Beyond Erlang: `X.a.b` for members, `"text"` for a binary, a lower-case parameter name.
  */
-
 import { template_depth_max } from '../../definition-limits.ts'
 import { truncated } from '../../report.ts'
 import { deeper, type TemplateCursor } from '../../templates/parser.ts'

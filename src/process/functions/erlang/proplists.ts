@@ -1,9 +1,7 @@
 /**
- * The functions of the module proplists: lists of properties, `{Key, Value}` or a lone atom, which
- * stands for `{Atom, true}`. Keys are compared as `=:=` does, the first property of a key holds,
- * and items that are no properties are passed over. An object is the list of its pairs; what is
- * left of one stays an object. The functions that rewrite options (expand, normalize, substitute)
- * are not among them.
+ * The module proplists, without expand, normalize and substitute. A property is `{Key, Value}` or
+ * an atom, short for `{Atom, true}`. Keys compare by `=:=`, the first one wins, other items are
+ * skipped. An object is the list of its pairs; the remainder of an object stays an object.
  */
 import type { JsonValue } from '../../../core/model.ts'
 import type { Apply } from './operators.ts'

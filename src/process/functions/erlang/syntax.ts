@@ -1,7 +1,4 @@
-/**
- * The tree of a fun, which the parser makes and the compiler takes. Each node has its offset,
- * because the compiler too refuses what it cannot take with its place.
- */
+/** The tree of a fun. Each node has its offset, for the mistakes that the compiler reports. */
 import type { Apply, OperatorLevel } from './operators.ts'
 import type { ErlangTerm } from './terms.ts'
 

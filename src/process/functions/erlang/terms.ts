@@ -1,10 +1,8 @@
 /**
- * The values of `$.map` and `$.filter`: JSON values as they are, and the terms of Erlang that JSON
- * does not have. An object of JSON is a list of `{<<"key">>, Value}` pairs, a text is a binary, and
- * true, false and null are atoms. A value that no expression took apart keeps its exact text.
- *
- * Also the bounds of an evaluation: whatever visits, builds or compares terms spends steps, so time
- * and memory are bounded whatever a definition does with the data of a caller.
+ * The values of a fun: JSON values, and the terms that JSON lacks. A JSON object is a list of
+ * `{<<"key">>, Value}` pairs, a text a binary; true, false and null are atoms. An untouched value
+ * keeps its exact text. Visiting, building and comparing terms spends steps, which bounds time and
+ * memory whatever the data is.
  */
 import { isNumberToken, isObject } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue, NumberToken } from '../../../core/model.ts'
