@@ -26,12 +26,13 @@ import {
 } from '../src/server/grpc/response-messages.ts'
 import { loadSchema, type Sent } from '../src/server/grpc/schema.ts'
 import {
+  encodeChange,
   encodeCounts,
   encodePage,
   readCountTasks,
   readListTasks,
-} from '../src/server/grpc/search-messages.ts'
-import { encodeChange, readWatchTasks } from '../src/server/grpc/watch-messages.ts'
+  readWatchTasks,
+} from '../src/server/grpc/task-messages.ts'
 import { anyCharacter } from './support/any-text.ts'
 
 const {

@@ -12,8 +12,8 @@ import { onNextTurn } from '../core/clock.ts'
 import type { ClientResult } from './api.ts'
 import { type Cancellation, type Canceller, newCanceller } from './cancellation.ts'
 import { isClientFault } from './faults.ts'
-import { type Sender, type SentCall, sentCall } from './sent-call.ts'
 import type { SentOp } from './sent-op.ts'
+import { type Sender, type SentCall, sentCall } from './transport.ts'
 
 export interface Batcher {
   call(op: SentOp): BatchedCall

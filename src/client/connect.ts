@@ -20,16 +20,13 @@ import {
   type LinkedCancellation,
   linkedCancellation,
 } from './cancellation.ts'
-import { followed } from './changes.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import { sockets_max_default } from './http-transport.ts'
+import { followed, polledResult } from './long-calls.ts'
 import { openTransport } from './open-transport.ts'
-import { polledResult } from './polled-result.ts'
-import { isHarmless, isHarmlessCall } from './repeats.ts'
-import { withRetries } from './retry.ts'
-import { sentCall } from './sent-call.ts'
+import { isHarmless, isHarmlessCall, withRetries } from './retry.ts'
 import { type SentOp, sentOpOf } from './sent-op.ts'
-import type { TaskCalls, Transport } from './transport.ts'
+import { sentCall, type TaskCalls, type Transport } from './transport.ts'
 
 const timeout_ms_default = 30_000
 

@@ -1,7 +1,7 @@
 /**
  * A transport over several addresses, of which one is the owner's. Calls go to the address that
  * worked last; where it fails they wait until the owner is found (owner-search.ts), all of them for
- * one search. It repeats nothing: retry.ts does, by the tables of repeats.ts.
+ * one search. It repeats nothing: retry.ts does.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import {
@@ -12,10 +12,15 @@ import {
   newCanceller,
 } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
-import { foundOwner } from './owner-search.ts'
-import { afterFault, isHarmless, isHarmlessCall, type repeats } from './repeats.ts'
-import { type RetryPolicy, realPause } from './retry.ts'
-import { type Address, type Attempt, newSilenceWatch } from './silence.ts'
+import { type Address, type Attempt, foundOwner, newSilenceWatch } from './owner-search.ts'
+import {
+  afterFault,
+  isHarmless,
+  isHarmlessCall,
+  type RetryPolicy,
+  realPause,
+  type repeats,
+} from './retry.ts'
 import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
 
 export interface Failover extends Transport, Required<Pick<RetryPolicy, 'ready' | 'pause'>> {}

@@ -23,9 +23,9 @@ import type {
 import { loadSchema, type Sent } from '../server/grpc/schema.ts'
 import type { ClientAction, ClientPage, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
-import type { ReceivedChange } from './changes.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { targetOf, taskOf } from './grpc-messages.ts'
+import type { ReceivedChange } from './long-calls.ts'
 import { dataTextOf, type SentOp } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
 

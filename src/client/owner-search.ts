@@ -1,10 +1,14 @@
 /**
- * Finds the owner among several addresses: asks all of them at once and again and again, until one
- * says that it is ready. A silent address holds up none of the others. The pauses are random, so
- * that the clients of a dead owner do not come in step; each asks an address a few times a second.
+ * Which of several addresses is the owner's, and which are silent.
  */
 import type { Chance, Clock } from '../core/clock.ts'
-import { type Cancellation, deadlineIn, linkedCancellation } from './cancellation.ts'
+import {
+  type Cancellation,
+  deadlineIn,
+  type LinkedCancellation,
+  linkedCancellation,
+} from './cancellation.ts'
+import { clientFault } from './faults.ts'
 import { realPause } from './retry.ts'
 import type { Transport } from './transport.ts'
 
@@ -52,4 +56,82 @@ export async function foundOwner<T extends Transport>(
     search.cancel('over')
     search.dispose()
   }
+}
+
+/** What a call has under way at an address. */
+export interface Attempt extends LinkedCancellation {
+  readonly is_harmless: boolean
+}
+
+export interface Address extends Transport {
+  readonly under_way: Set<Attempt>
+  /** Since the last tick. */
+  was_heard: boolean
+  silent_ticks: number
+}
+
+export interface SilenceOptions {
+  readonly clock: Clock
+  readonly closing: Cancellation
+  readonly owner: () => Address | undefined
+  /** Asks whether one of the others is the owner now. */
+  readonly askOthers: (address: Address) => void
+}
+
+const tick_ms = 300
+/** Silent ticks until it is probed, until the others are, and until its calls are given up. */
+const probed_ticks = 2
+const doubted_ticks = 3
+const lost_ticks = 16
+
+export function newSilenceWatch(
+  addresses: readonly Address[],
+  { clock, closing, owner, askOthers }: SilenceOptions,
+): { watch(): void } {
+  let is_ticking = false
+
+  /** Goes on for as long as calls are under way. */
+  function watch(): void {
+    if (is_ticking || closing.reason() !== undefined) return
+    is_ticking = true
+    clock.wake_at(clock.now_ms() + tick_ms, () => {
+      is_ticking = false
+      for (const address of addresses) tick(address)
+      if (addresses.some(({ under_way }) => under_way.size > 0)) watch()
+    })
+  }
+
+  function tick(address: Address): void {
+    const is_silent = address.under_way.size > 0 && !address.was_heard
+    address.was_heard = false
+    address.silent_ticks = is_silent ? address.silent_ticks + 1 : 0
+    const { silent_ticks: ticks } = address
+    if (ticks === probed_ticks) void probe(address)
+    if (ticks < doubted_ticks) return
+    askOthers(address)
+    const other = owner()
+    if (other === undefined || other === address) return
+    const text = `${address.name} is silent, and ${other.name} answers`
+    for (const { is_harmless, cancel } of address.under_way) {
+      if (is_harmless || ticks >= lost_ticks) cancel(clientFault('unreachable', text))
+    }
+  }
+
+  /** Again and again until it answers, or has nothing under way. */
+  async function probe(address: Address): Promise<void> {
+    while (address.silent_ticks > 0 && closing.reason() === undefined) {
+      const deadline = deadlineIn(probe_ms_max, clock, closing)
+      try {
+        await address.probe(deadline)
+        address.was_heard = true
+        address.silent_ticks = 0
+      } catch {
+        await realPause(tick_ms, closing)
+      } finally {
+        deadline.dispose()
+      }
+    }
+  }
+
+  return { watch }
 }

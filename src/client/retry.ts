@@ -1,20 +1,70 @@
 /**
- * Retries of a call.
+ * Retries of a call, and the two tables that decide them. The README shows both tables.
  *
- * A transient fault is retried if the server has certainly not applied the call (it said so, or no
- * connection was made), or if every op of the call may be applied twice (repeats.ts). A create
- * whose outcome is unknown is looked up before: where a task with its ref has ended, it may be that
- * task, which a repeat would make anew. One gap remains: a task that has ended and is not kept.
+ * A transient fault is retried if the call was certainly not applied (the server said so, or no
+ * connection was made), if every op of the call may be applied twice, or if the server recognises
+ * a repeat. A create with an unknown outcome is looked up first: a task with its ref that has ended
+ * may be the one, and a repeat would create a second. A task that has ended and is not kept escapes
+ * this check. Once one try has an unknown outcome, so has the call.
  *
  * The pause before a retry is random, with a bound that doubles, and never shorter than the server
- * asked for. A pause that would outlast the deadline is not begun. Once one try has an unknown
- * outcome, so has the call, whatever ends it.
+ * asked for. A pause that would outlast the deadline is not begun.
  */
+
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Cancellation, type Deadline, throwIfCancelled } from './cancellation.ts'
-import { type ClientFault, clientFault, isClientFault } from './faults.ts'
-import { afterFault, mayRepeat } from './repeats.ts'
+import { type ClientFault, type ClientFaultCode, clientFault, isClientFault } from './faults.ts'
+import type { SentOp } from './sent-op.ts'
+
+/**
+ * Whether doing it twice has the effect of once, at a server without replays. A create with a ref
+ * answers the first task as long as that lives (wire 1.2); without one it makes another task. A
+ * modify releases the wait, so its repeat is refused or releases the next wait, also with `is_sync`
+ * or `node_id`. A cancel or retry would answer for what the first has done.
+ */
+export const repeats = {
+  show: 'always',
+  task: 'always',
+  result: 'always',
+  list: 'always',
+  count: 'always',
+  changes: 'always',
+  create: 'with_ref',
+  modify: 'never',
+  cancel: 'never',
+  retry: 'never',
+  stream: 'never',
+} as const
+
+/**
+ * What a client with several addresses does about the one that answered with this fault: `leave`:
+ * its calls wait until an owner is found; `doubt`: it goes on there and asks the others; `stay`.
+ */
+export const transient_faults = {
+  unreachable: 'leave',
+  shutting_down: 'leave',
+  store_failed: 'leave',
+  overloaded: 'doubt',
+  rate_limited: 'stay',
+} as const satisfies Partial<Record<ClientFaultCode, 'leave' | 'doubt' | 'stay'>>
+
+export function isHarmlessCall(name: keyof typeof repeats): boolean {
+  return repeats[name] === 'always'
+}
+
+export function isHarmless({ type, ref }: SentOp): boolean {
+  return isHarmlessCall(type) || (repeats[type] === 'with_ref' && ref !== undefined)
+}
+
+/** What follows a fault for its address; undefined where no other try would succeed. */
+export function afterFault(code: ClientFaultCode): 'leave' | 'doubt' | 'stay' | undefined {
+  return (transient_faults as Partial<Record<ClientFaultCode, 'leave' | 'doubt' | 'stay'>>)[code]
+}
+
+export function mayRepeat({ code, outcome }: ClientFault, is_harmless: boolean): boolean {
+  return afterFault(code) !== undefined && (is_harmless || outcome === 'not_applied')
+}
 
 /** What all calls of a client share. */
 export interface RetryPolicy {

@@ -2,13 +2,15 @@
  * What a transport does, and what the HTTP and the gRPC transport share. A transport neither
  * repeats nor waits: each try succeeds or fails with a ClientFault.
  */
+
 import { readFile } from 'node:fs/promises'
 import { defineData } from '../codec/task-data.ts'
 import type { ChangesOptions } from '../engine/api/change-api.ts'
 import type { CountFilter, TaskCounts, TaskQuery } from '../engine/api/search-api.ts'
 import type { BatchResult, ClientAction, ClientPage, ClientResult, ClientTask } from './api.ts'
 import type { Cancellation } from './cancellation.ts'
-import type { ReceivedChange } from './changes.ts'
+import { isClientFault } from './faults.ts'
+import type { ReceivedChange } from './long-calls.ts'
 import type { SentOp } from './sent-op.ts'
 
 /** An encoded call; each `send` is one try with the same bytes. */
@@ -91,4 +93,33 @@ export async function readPem(name: string, given: string | Uint8Array): Promise
       : Buffer.from(given as string)
   if (bytes.includes('-----BEGIN')) return bytes
   throw new TypeError(`${name} holds no PEM`)
+}
+
+export interface SentCall {
+  /** One try. */
+  send(cancellation: Cancellation): Promise<ClientResult[]>
+  /** Whether the server answers a repeat as the first time. */
+  isKept(): boolean
+}
+
+/** What a call needs of a transport. */
+export type Sender = Pick<Transport, 'encode' | 'keeps'>
+
+export function sentCall(transport: Sender, ops: readonly SentOp[]): SentCall {
+  let encoded = transport.encode(ops)
+  let is_new = true
+  let may_be_applied = false
+  return {
+    isKept: () => transport.keeps(ops),
+    async send(cancellation) {
+      if (!is_new && !may_be_applied) encoded = transport.encode(ops)
+      is_new = false
+      try {
+        return await encoded.send(cancellation, may_be_applied)
+      } catch (error) {
+        if (!isClientFault(error) || error.outcome === 'unknown') may_be_applied = true
+        throw error
+      }
+    },
+  }
 }

@@ -1,15 +1,15 @@
 /**
  * The metrics of an engine in a register of prom-client. Values are read when they are scraped, and
- * kept nowhere twice; only durations are collected meanwhile, from `engineMetrics` to `close`.
+ * stored nowhere else; only durations are collected meanwhile, from `engineMetrics` to `close`.
  *
- * A scrape reads counters in memory, and the counters of the nodes at most once a second. Scrapes
- * that come together share what is read.
+ * A scrape reads counters in memory, and the counters of the nodes at most once a second.
+ * Concurrent scrapes share what is read.
  */
+
 import { Registry } from 'prom-client'
 import type { ServerName } from '../core/counters.ts'
 import type { Engine } from '../engine/api/engine-api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
-import { type Histogram, newHistogram } from './histogram.ts'
 import { newProcessCounts } from './process-counts.ts'
 import { metricsIn } from './register.ts'
 import { duration_bounds_s, histogramTable, type Measured, metricTable } from './table.ts'
@@ -102,4 +102,29 @@ function histogramValues(name: string, labels: object, histogram: Histogram): ob
     { metricName: `${name}_sum`, labels, value: sum_s },
     { metricName: `${name}_count`, labels, value: up_to.at(-1) },
   ]
+}
+
+export interface Histogram {
+  observe(ms: number): void
+  /** How many took at most each bound, the last one infinite; and all in seconds. */
+  read(): { readonly up_to: readonly number[]; readonly sum_s: number }
+}
+
+const bounds_ms = duration_bounds_s.map((bound_s) => bound_s * 1000)
+
+export function newHistogram(): Histogram {
+  const counts = new Float64Array(bounds_ms.length + 1)
+  let sum_ms = 0
+  return {
+    observe(ms) {
+      let at = 0
+      while (at < bounds_ms.length && ms > (bounds_ms[at] as number)) at++
+      counts[at] = (counts[at] as number) + 1
+      sum_ms += ms
+    },
+    read() {
+      let count = 0
+      return { up_to: Array.from(counts, (one) => (count += one)), sum_s: sum_ms / 1000 }
+    },
+  }
 }

@@ -1,12 +1,12 @@
 /**
  * All metrics of an engine and its process as one text, in the format of Prometheus 0.0.4. It is
- * made at most once a second, however many ask, and those who ask share it.
+ * made at most once a second, and concurrent readers share it.
  */
-import { Registry } from 'prom-client'
+
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Engine } from '../engine/api/engine-api.ts'
 import { engineMetrics } from './engine-metrics.ts'
 import { type Measurable, nodeMetrics } from './node-metrics.ts'
-import { addRuntimeMetrics } from './runtime-metrics.ts'
 
 export interface MetricsText {
   readonly content_type: string
@@ -36,5 +36,36 @@ export function newMetricsText(engine: Engine | undefined, node?: Measurable): M
       return made
     },
     close: () => measured?.close(),
+  }
+}
+
+export const runtime_metrics = [
+  'process_cpu_user_seconds_total',
+  'process_cpu_system_seconds_total',
+  'process_cpu_seconds_total',
+  'process_start_time_seconds',
+  'process_resident_memory_bytes',
+  'process_open_fds',
+  'process_max_fds',
+  'nodejs_eventloop_lag_seconds',
+  'nodejs_eventloop_lag_p50_seconds',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_eventloop_lag_max_seconds',
+  'nodejs_heap_size_used_bytes',
+  'nodejs_external_memory_bytes',
+  'nodejs_version_info',
+] as const
+
+let collected: Registry | undefined
+
+export function addRuntimeMetrics(register: Registry): void {
+  if (collected === undefined) {
+    collected = new Registry()
+    collectDefaultMetrics({ register: collected })
+  }
+  for (const name of runtime_metrics) {
+    const metric = collected.getSingleMetric(name)
+    // Those of another system than Linux are fewer.
+    if (metric !== undefined) register.registerMetric(metric)
   }
 }

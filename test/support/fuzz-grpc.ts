@@ -12,8 +12,7 @@ import {
   readStreamOps,
 } from '../../src/server/grpc/request-messages.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
-import { readListTasks } from '../../src/server/grpc/search-messages.ts'
-import { readWatchTasks } from '../../src/server/grpc/watch-messages.ts'
+import { readListTasks, readWatchTasks } from '../../src/server/grpc/task-messages.ts'
 import type { FuzzBed } from './fuzz-bed.ts'
 import type { Dice } from './fuzz-ops.ts'
 import { mutated } from './fuzz-requests.ts'

@@ -1,23 +1,34 @@
 /**
  * The table of admin verbs: the operations that the command line runs on a data file. Each takes
- * the engine and its arguments and returns a value that JSON keeps as it is. The same table serves
- * calls in this process and calls over the socket. Refusals are the engine's.
+ * the engine and its arguments and returns a value that JSON preserves. The same table serves calls
+ * in this process and calls over the socket. Refusals are the engine's.
  */
-
-import { fault } from '../../core/faults.ts'
+import { rawJson } from '../../codec/json.ts'
+import type { Overview } from '../../console/overview/messages.ts'
+import { newOverviews, type Overviews } from '../../console/overview/overview.ts'
+import { fault, isFault } from '../../core/faults.ts'
 import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { BackupResult, Engine } from '../../engine/api/engine-api.ts'
 import type { ExportFile } from '../../engine/api/import-api.ts'
 import type { Can, WebhookChange } from '../../engine/api/process-api.ts'
+import type {
+  PutScheduleResult,
+  ScheduleDetails,
+  ScheduleInput,
+} from '../../engine/api/schedule-api.ts'
 import type { CountFilter } from '../../engine/api/search-api.ts'
 import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { ConsoleRight, Sign } from '../../engine/api/user-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
+import { maskedPaths, maskTask } from '../../task-operations/hidden-params.ts'
 import { listTasks, resumeBulk, startBulk } from '../../task-operations/searches.ts'
-import { actAndShow, applyTasks } from '../../task-operations/task-actions.ts'
+import {
+  actAndShow,
+  applyTasks,
+  type ResultView,
+  viewOfResult,
+} from '../../task-operations/task-actions.ts'
 import { showTask } from '../../task-operations/task-view.ts'
-import { showOverview } from './overview-verbs.ts'
-import { putSchedule, runSchedule, showSchedule } from './schedule-verbs.ts'
 
 interface ById {
   readonly id: string
@@ -179,4 +190,64 @@ async function consoleLinks(engine: Engine, { right }: { readonly right: Console
   const text =
     "no operator's page is served of this file: `npx conveyor serve --operator HOST:PORT`"
   throw fault('not_possible', text)
+}
+
+export type ScheduleArgs = Omit<ScheduleInput, 'data'> & { readonly data_text: string }
+
+export function putSchedule(
+  engine: Engine,
+  { data_text, ...schedule }: ScheduleArgs,
+): Promise<PutScheduleResult> {
+  return engine.schedules.put({ ...schedule, data: rawJson(data_text) })
+}
+
+export async function showSchedule(
+  engine: Engine,
+  { id }: { readonly id: string },
+): Promise<ScheduleDetails> {
+  const schedule = await engine.schedules.show(id)
+  try {
+    const { definition_text } = await engine.processes.show(schedule.conv_id)
+    return { ...schedule, ...maskTask(schedule, maskedPaths(definition_text)) }
+  } catch (error) {
+    if (isFault(error) && error.code === 'conv_not_found') return schedule
+    throw error
+  }
+}
+
+export async function runSchedule(
+  engine: Engine,
+  { id }: { readonly id: string },
+): Promise<ResultView> {
+  return viewOfResult(await engine.schedules.run(id))
+}
+
+const kept_ms = 60_000
+
+interface Kept {
+  readonly overviews: Overviews
+  cancel(): void
+}
+
+const kept = new WeakMap<Engine, Kept>()
+
+export async function showOverview(engine: Engine, _args: object): Promise<Overview> {
+  const served = servedEngine(engine)
+  const { clock } = served
+  const { overviews, cancel } = kept.get(engine) ?? begin()
+  cancel()
+  const end = (): void => {
+    kept.delete(engine)
+    overviews.close()
+  }
+  kept.set(engine, { overviews, cancel: clock.wake_at(clock.now_ms() + kept_ms, end) })
+  const watch = overviews.watch()
+  return watch.next().finally(watch.close)
+
+  function begin(): Kept {
+    const overviews = newOverviews(served)
+    // One that stays has commits measured between the calls.
+    overviews.watch()
+    return { overviews, cancel() {} }
+  }
 }

@@ -1,12 +1,13 @@
 /**
- * One call of our service: what its rpc is told of it, reads and sends. It stands in place of the
- * streams that grpc-js would make for a handler, and uses what grpc-js gives an interceptor.
+ * One call of our service, in place of the streams that grpc-js would make for a handler: it uses
+ * what grpc-js gives an interceptor.
  *
- * The caller is authenticated and the metadata bounded before a message is read, so that a caller
- * without rights takes no memory. Rpcs authenticate again with each message, because the rights may
- * have changed. A message is read when the rpc pulls. Sent messages do not wait for the one before,
- * so that all of one turn of the event loop leave together.
+ * The caller is authenticated and the metadata bounded before a message is read, so a caller
+ * without rights takes no memory. Rpcs authenticate again with each message, because rights may
+ * change. A message is read when the rpc pulls. Sent messages do not wait for each other, so all
+ * messages of one turn of the event loop leave together.
  */
+
 import {
   Metadata,
   ServerInterceptingCall,
@@ -14,15 +15,15 @@ import {
   ServerListenerBuilder,
   status,
 } from '@grpc/grpc-js'
-import { fault } from '../../core/faults.ts'
+import { systemClock } from '../../core/clock.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { only_reads, type ServedEngine, type Standing } from '../../engine/served-engine.ts'
 import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
-import type { Intake, IntakeCall } from './receive-bounds.ts'
-import type { Reception } from './reception.ts'
-import type { UnreadAnswers } from './unread.ts'
+import type { Intake, IntakeCall, Reception } from './receive-bounds.ts'
+import type { UnreadAnswers } from './sent-answers.ts'
 
 /** What every call of a running server needs. */
 export interface ServerContext {
@@ -272,4 +273,20 @@ function metadataOf({ seq, age_ms }: Standing): Metadata {
   metadata.set('conveyor-position', String(seq))
   metadata.set('conveyor-age-ms', String(age_ms))
   return metadata
+}
+
+/** Calls `end` at most once, with the reason. Must be disposed of, by the returned function. */
+export function endInTime(
+  { drain_callbacks, limits }: ServerContext,
+  end: (reason: Fault) => void,
+): () => void {
+  const drain = (): void => end(fault('shutting_down'))
+  drain_callbacks.add(drain)
+  const cancelAge = systemClock.wake_at(systemClock.now_ms() + limits.grpc_age_ms_max, () =>
+    end(fault('shutting_down', 'this call has gone on for long enough: make another')),
+  )
+  return () => {
+    drain_callbacks.delete(drain)
+    cancelAge()
+  }
 }

@@ -17,10 +17,8 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { systemClock } from '../../core/clock.ts'
 import type { Emit } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
-import { newAddressConnections } from '../http/address-connections.ts'
-import { destroyLater, linger_ms } from '../http/connection.ts'
-import type { CertificateReader } from '../tls/client-certificates.ts'
-import { refuseHandshakes } from '../tls/handshakes.ts'
+import { destroyLater, linger_ms, newAddressConnections } from '../http/connection.ts'
+import { type CertificateReader, refuseHandshakes } from '../tls/client-certificates.ts'
 import { secureOptions, type TlsSet } from '../tls/tls-files.ts'
 import { type Authenticator, anonymous } from './authenticate.ts'
 

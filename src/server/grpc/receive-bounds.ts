@@ -1,14 +1,14 @@
 /**
- * Bounds the memory of what has arrived over gRPC and the engine does not have yet: parts of
- * messages, messages whose call goes on, and batches that wait in their stream. grpc-js collects a
- * message of up to `body_bytes_max` for each call, and does not say how far it is. So the bytes
- * that a connection has received count, less those of its whole messages, as long as a call of it
- * may bring a message.
+ * Bounds what has arrived over gRPC and the engine does not have yet, in memory and in time: parts
+ * of messages, messages whose call goes on, and batches that wait in their stream.
  *
- * All connections together have `unverified_bytes_max`. They are looked at every `look_ms`; beyond
- * the bound the connection with most of it is refused with `overloaded`, and closed, for only that
- * lets go of what grpc-js has collected.
+ * grpc-js collects a message of up to `body_bytes_max` for each call and does not report progress.
+ * So the bytes that a connection has received count, less those of its complete messages, while one
+ * of its calls may bring a message. All connections together have `unverified_bytes_max`, checked
+ * every `check_ms`; beyond it the connection with the most bytes is refused with `overloaded` and
+ * closed, because only that frees what grpc-js has collected.
  */
+
 import type { Socket } from 'node:net'
 import { deflateRawSync } from 'node:zlib'
 import { systemClock } from '../../core/clock.ts'
@@ -177,4 +177,43 @@ function isPlain({ buffer, byteOffset, length }: Buffer): boolean {
   if (byteOffset < head_bytes) return false
   const head = new DataView(buffer, byteOffset - head_bytes, head_bytes)
   return head.getUint8(0) === 0 && head.getUint32(1) === length
+}
+
+export interface Reception<Call> {
+  begin(call: Call): void
+  /** A second call does nothing. */
+  end(call: Call): void
+}
+
+export function newReception<Call>(ms_max: number, giveUp: (call: Call) => void): Reception<Call> {
+  /** When each is due, the oldest first. */
+  const due_ms = new Map<Call, number>()
+  let has_timer = false
+
+  const wakeAt = (at_ms: number): void => {
+    has_timer = true
+    systemClock.wake_at(at_ms, giveUpDue)
+  }
+  const giveUpDue = (): void => {
+    has_timer = false
+    const now_ms = systemClock.now_ms()
+    for (const [call, at_ms] of due_ms) {
+      if (at_ms > now_ms) {
+        wakeAt(at_ms)
+        return
+      }
+      due_ms.delete(call)
+      giveUp(call)
+    }
+  }
+  return {
+    begin(call) {
+      const at_ms = systemClock.now_ms() + ms_max
+      due_ms.set(call, at_ms)
+      if (!has_timer) wakeAt(at_ms)
+    },
+    end(call) {
+      due_ms.delete(call)
+    },
+  }
 }

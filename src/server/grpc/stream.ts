@@ -19,10 +19,17 @@ import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import { authenticate, reserveAnswer } from './authenticate.ts'
-import { end, pull, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
+import {
+  end,
+  endInTime,
+  pull,
+  type Rpc,
+  type ServedCall,
+  type ServerContext,
+  send,
+} from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { endInFault, faultStatus } from './fault-response.ts'
-import { endInTime } from './long-call.ts'
 import { keyedCaller, readBatch } from './message-ops.ts'
 import { readStreamOps, type StreamBatch } from './request-messages.ts'
 import { encodeStreamResponse } from './response-messages.ts'

@@ -1,14 +1,16 @@
 /**
- * The unary rpcs: decode the request, apply its ops, encode the response. In ApplyOps the fault of
- * an op is one of the results; in the others, which have one op, it becomes the status of the call.
+ * The rpcs with one answer: each decodes its request, runs, and encodes the response. In ApplyOps
+ * the fault of an op is one of the results; elsewhere it becomes the status of the call.
  */
+
 import { status } from '@grpc/grpc-js'
 import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
-import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
+import type { Caller, ModifyOp, Op, OpResult, ShowOp } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
+import { default_tasks_max } from '../../engine/search/search.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { authenticate, reserveAnswer } from './authenticate.ts'
-import { end, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
+import { end, endInTime, type Rpc, type ServedCall, type ServerContext, send } from './call.ts'
 import { type CallTrace, endCall, traceCall, tracedCaller } from './call-trace.ts'
 import { faultStatus } from './fault-response.ts'
 import { keyedCaller, readBatch, readOp, readOps } from './message-ops.ts'
@@ -23,6 +25,13 @@ import {
   readShow,
 } from './request-messages.ts'
 import { encodeAction, encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
+import {
+  encodeCounts,
+  encodePage,
+  queryOf,
+  readCountTasks,
+  readListTasks,
+} from './task-messages.ts'
 
 /** How a request message becomes ops, and how results become the response. All throw Faults. */
 interface UnaryRpc<Message extends KindMessage | Batch> {
@@ -130,4 +139,74 @@ function requireOk([result]: readonly OpResult[]): OpResult {
   const { proc, description } = result as OpResult
   if (proc !== 'ok') throw fault(proc as OpFaultCode, description)
   return result as OpResult
+}
+
+/** Its data is reserved for once it is known. */
+const one_result = [{}]
+
+const answered = answering(readShow, async (call, message) => {
+  const { context, peer } = call
+  const wait = new AbortController()
+  const dispose = endInTime(context, (reason) => wait.abort(reason))
+  call.onOver = () => {
+    dispose()
+    wait.abort(fault('shutting_down'))
+  }
+  const caller = authenticate(context, peer)
+  const op = readOp(message, context) as ShowOp
+  context.engine.payForRead(caller)
+  const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
+  // The certificate may have been refused meanwhile.
+  authenticate(context, peer)
+  wait.signal.throwIfAborted()
+  const reservation = reserveAnswer(peer, caller, one_result)
+  call.onOver = () => {
+    dispose()
+    reservation.release()
+  }
+  if (!reservation.add(Buffer.byteLength(task.data_text))) throw fault('overloaded')
+  const bytes = encodeTask({ task }, message.with_history)
+  reservation.set(bytes.length)
+  return bytes
+})
+
+export const wait_rpc: Rpc = {
+  ...answered,
+  serve(call) {
+    // The time of the call is its caller's.
+    call.began_ms = 0
+    answered.serve(call)
+  },
+}
+
+export const search_rpcs: Readonly<Record<string, Rpc>> = {
+  ListTasks: answering(readListTasks, async (call, message) => {
+    const { engine, limits } = call.context
+    const { answer_bytes_max, task_bytes_max } = engine.limits
+    const caller = searcher(call)
+    const query = queryOf(message, limits)
+    const { limit = default_tasks_max } = query
+    const reservation = reserveAnswer(call.peer, caller, [])
+    call.onOver = reservation.release
+    const bytes_max = Math.min(Math.max(limit, 0) * task_bytes_max, answer_bytes_max)
+    if (!reservation.add(bytes_max)) throw fault('overloaded')
+    const bytes = encodePage(await engine.listTasks(query, caller))
+    reservation.set(bytes.length)
+    return bytes
+  }),
+  CountTasks: answering(readCountTasks, async (call, filter) => {
+    const caller = searcher(call)
+    const reservation = reserveAnswer(call.peer, caller, [])
+    call.onOver = reservation.release
+    const bytes = encodeCounts(await call.context.engine.countTasks(filter, caller))
+    reservation.set(bytes.length)
+    return bytes
+  }),
+}
+
+/** The caller of a search. Throws as `authenticate` does, and `rate_limited`. */
+function searcher({ context, peer }: ServedCall): Caller {
+  const caller = authenticate(context, peer)
+  context.engine.payForRead(caller)
+  return caller
 }

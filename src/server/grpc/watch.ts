@@ -14,10 +14,9 @@ import type { Caller } from '../../core/model.ts'
 import type { SeenChange } from '../../engine/changes/changes.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import { authenticate, reserveAnswer } from './authenticate.ts'
-import { end, type Rpc, type ServedCall, send } from './call.ts'
+import { end, endInTime, type Rpc, type ServedCall, send } from './call.ts'
 import { faultStatus } from './fault-response.ts'
-import { endInTime } from './long-call.ts'
-import { encodeChange, readWatchTasks, type WatchMessage } from './watch-messages.ts'
+import { encodeChange, readWatchTasks, type WatchMessage } from './task-messages.ts'
 
 const unsent_bytes_max = 64 * 1024
 /** Of the changes that the feed reads at once. */

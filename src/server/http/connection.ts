@@ -1,13 +1,14 @@
 /**
- * The state of a connection, and the lingering close.
+ * The state of a connection, the count of those of an address, and the lingering close.
  *
  * Closing a socket while bytes still arrive makes the kernel send a reset, which can discard the
- * response before the client reads it. Therefore a connection that ends after a response lingers:
- * our side shuts down once the response is written, further input is discarded, and the socket is
- * destroyed when the client closes its side or after `linger_ms`.
+ * response before the client reads it. So a connection that ends after a response lingers: our side
+ * shuts down once the response is written, further input is discarded, and the socket is destroyed
+ * when the client closes its side or after `linger_ms`.
  *
  * The timers use the real clock; the engine's clock may be a test's and jump by days.
  */
+
 import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.ts'
 import type { AnswerAccount } from '../../engine/requests/unread-answers.ts'
@@ -88,4 +89,44 @@ function linger(socket: Socket): void {
   if (socket.destroyed) return
   socket.end()
   destroyLater(socket, linger_ms)
+}
+
+export interface AddressConnections {
+  /** Counts a connection until it closes. False where its address has `connections_max` already. */
+  enter(socket: Socket): boolean
+}
+
+export function newAddressConnections(connections_max: number): AddressConnections {
+  /** By network, of those that have any. */
+  const open = new Map<string, number>()
+  return {
+    enter(socket) {
+      const network = networkOf(socket.remoteAddress ?? '')
+      const count = open.get(network) ?? 0
+      if (count >= connections_max) return false
+      open.set(network, count + 1)
+      socket.once('close', () => {
+        const left = (open.get(network) ?? 1) - 1
+        if (left > 0) open.set(network, left)
+        else open.delete(network)
+      })
+      return true
+    },
+  }
+}
+
+const groups_of_network = 4
+
+/** As node writes addresses: in lower case, the longest run of zeros left out. */
+export function networkOf(address: string): string {
+  const [, v4] = /^::ffff:([0-9.]+)$/.exec(address) ?? []
+  if (v4 !== undefined || !address.includes(':')) return v4 ?? address
+  const [head = '', tail] = (address.split('%')[0] as string).split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const behind = tail === '' ? [] : tail.split(':')
+    while (groups.length + behind.length < 2 * groups_of_network) groups.push('0')
+    groups.push(...behind)
+  }
+  return groups.slice(0, groups_of_network).join(':')
 }

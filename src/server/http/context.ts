@@ -1,15 +1,63 @@
 /**
- * What a server and a mounted handler have in common: their options, and the context that is made
- * of them. The limits are the engine's, with those of the options over them.
+ * What the steps of a request share: the context of a running server or a mounted handler, and the
+ * exchange of one request. The limits are the engine's, overridden by those of the options.
  */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerName } from '../../core/counters.ts'
 import { bugReporter } from '../../core/events.ts'
-import { type LimitName, limitsWith } from '../../core/limits.ts'
+import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
+import type { Span, TraceContext } from '../../core/tracing.ts'
 import { readPublicUrl } from '../../engine/access/addresses.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
-import { servedEngine } from '../../engine/served-engine.ts'
-import { newUnverifiedBodies } from './body.ts'
-import type { ServerContext } from './exchange.ts'
-import { address_paths, routeUnder } from './path.ts'
+import { type ServedEngine, type Standing, servedEngine } from '../../engine/served-engine.ts'
+import { newUnverifiedBodies, type UnverifiedBodies } from './body.ts'
+import type { Connection, Pipelined } from './connection.ts'
+import { address_paths, routeUnder, type Target } from './path.ts'
+
+/** What every request of a running server needs. */
+export interface ServerContext extends Pipelined {
+  readonly engine: ServedEngine
+  readonly limits: Limits
+  /** What a request asks for; undefined for a path that is not served. */
+  route(request: IncomingMessage): Target | undefined
+  readonly unverified: UnverifiedBodies
+  readonly onBug: (bug: unknown) => void
+  /** Signed requests are of the synchronous form. */
+  readonly is_sync: boolean
+  /** Under which its requests are counted. */
+  readonly name: ServerName
+  /** What addresses for callers begin with, base path and all; empty where that is not known. */
+  public_url: string
+  /** The value of the header `Keep-Alive`; undefined in a handler, where node writes it. */
+  keep_alive: string | undefined
+  draining: boolean
+}
+
+/** A request and what serves it. */
+export interface Exchange {
+  readonly context: ServerContext
+  readonly connection: Connection
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The client sent `Expect: 100-continue` and holds its body back. */
+  readonly expects_continue: boolean
+  /** Of `Counters.beginRequest`. */
+  readonly began_ms: number
+  /** Of a standby, before it read anything for this request. */
+  standing: Standing | undefined
+  /** Undefined for an engine without `tracing`. */
+  readonly trace: RequestTrace | undefined
+}
+
+export interface RequestTrace {
+  readonly arrived_ms: number
+  /** The active span of the embedder's own server. */
+  readonly around: TraceContext | undefined
+  span: Span | undefined
+  /** What the ops of the request belong to. */
+  context: TraceContext | undefined
+}
 
 export interface HttpHandlerOptions {
   /** A path before `/api`, such as `/conveyor`. */

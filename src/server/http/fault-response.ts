@@ -1,12 +1,15 @@
 /**
- * Faults as HTTP responses (wire 1.4): the status, headers and body of a code. Everything thrown
- * while a request is served becomes a response here. An error that is no Fault is a bug: it goes to
- * `onBug`, and the caller gets `internal_error` without its text.
+ * Faults as HTTP responses: of the signed API (wire 1.4), and as the JSON of the operator's
+ * listener, `{"error":code,"description":…}`. An error that is no Fault is a bug: the caller gets
+ * `internal_error` without its text.
  */
-import { STATUS_CODES } from 'node:http'
+
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { renderFault } from '../../codec/response-body.ts'
 import {
+  codeOf,
   type Fault,
+  type FaultCode,
   fault,
   isFault,
   isWholeFaultCode,
@@ -104,4 +107,58 @@ function refusal(code: WholeFaultCode, description: string, http: HttpDetail): F
 
 export function challengeOf(scheme: string): string {
   return `${scheme} realm="conveyor"`
+}
+
+const statuses: Partial<Record<FaultCode, number>> = {
+  access_denied: 403,
+  conv_not_found: 404,
+  not_found_task: 404,
+  node_not_found: 404,
+  not_possible: 400,
+}
+
+export interface RefusalAnswer {
+  readonly code: FaultCode
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly value: { readonly error: FaultCode; readonly description: string }
+}
+
+/** The answer to what was thrown; of a bug it tells nothing. */
+export function refusalOf(thrown: unknown): RefusalAnswer {
+  const code = codeOf(thrown)
+  const told = code === 'internal_error' && !isTold(thrown) ? fault(code) : (thrown as Fault)
+  const { message: description, retry_after_s, http = {} } = told as Fault & { http?: HttpDetail }
+  const { allow, challenge } = http
+  const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
+  return {
+    code,
+    status: http.status ?? row?.http ?? statuses[code] ?? 400,
+    headers: {
+      ...(allow === undefined ? {} : { Allow: allow }),
+      ...(challenge === undefined ? {} : { 'WWW-Authenticate': challengeOf(challenge) }),
+      ...(retry_after_s === undefined ? {} : { 'Retry-After': String(retry_after_s) }),
+    },
+    value: { error: code, description },
+  }
+}
+
+/** Writes an answer as JSON, with these headers. */
+export function replyJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const body = `${JSON.stringify(value)}\n`
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}
+
+function isTold(thrown: unknown): boolean {
+  return (thrown as { http?: HttpDetail } | null)?.http?.is_told === true
 }

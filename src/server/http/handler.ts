@@ -13,8 +13,13 @@ import { systemClock } from '../../core/clock.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { abortReading } from './body.ts'
 import { beginRequest, type Connection, connectionOf, endRequest } from './connection.ts'
-import { type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
-import type { Exchange, ServerContext } from './exchange.ts'
+import {
+  type Exchange,
+  type HttpHandlerOptions,
+  newContext,
+  type ServerContext,
+  serveAddresses,
+} from './context.ts'
 import { httpFault } from './fault-response.ts'
 import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'

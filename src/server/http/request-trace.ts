@@ -6,7 +6,7 @@
 import type { Caller } from '../../core/model.ts'
 import { type Attributes, parseTraceparent, traceOfSpan } from '../../core/tracing.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import type { Exchange, RequestTrace } from './exchange.ts'
+import type { Exchange, RequestTrace } from './context.ts'
 import { type BodyTarget, route_of } from './path.ts'
 
 interface Head {

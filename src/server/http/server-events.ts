@@ -10,7 +10,6 @@ import type { Socket } from 'node:net'
 import { steadyClock, systemClock, within } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import { emitRefused } from '../../core/refusals.ts'
-import { newAddressConnections } from './address-connections.ts'
 import { abortReading } from './body.ts'
 import {
   beginRequest,
@@ -19,9 +18,10 @@ import {
   destroyLater,
   endRequest,
   linger_ms,
+  newAddressConnections,
   sendFinalError,
 } from './connection.ts'
-import type { ServerContext } from './exchange.ts'
+import type { ServerContext } from './context.ts'
 import { faultResponseOf, httpFault } from './fault-response.ts'
 import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'

@@ -1,13 +1,20 @@
 /**
- * Who may read what the operator's listener shows: on loopback without a token anyone; with one,
- * whoever sends it; over TLS without one, the client certificates of its authority that act as no
- * user, for those of a user may not see all tasks.
+ * Who may read at the operator's listener: on loopback without a token, every caller; with a token,
+ * callers that send it; over TLS without a token, client certificates of its authority that act as
+ * no user, because a user may not see all tasks.
+ *
+ * Requests of web pages are refused: a page of another site can make the operator's browser send
+ * requests across origins (the browser says so), or to a loopback address under a name that
+ * resolves to 127.0.0.1 (the Host shows the name). A token or a certificate rules out the second.
  */
+
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { systemClock } from '../../core/clock.ts'
+import { isLoopback } from '../../core/host.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
+import { hostsOf } from '../http/check-head.ts'
 import { httpFault } from '../http/fault-response.ts'
 import type { CertificateReader } from '../tls/client-certificates.ts'
 
@@ -70,4 +77,25 @@ export function certificateAccess(
       throw httpFault('bad_signature', text, { status: 403 })
     },
   }
+}
+
+const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
+
+/** Throws the refusal of a Host that is no loopback address, of none and of more than one. */
+export function checkHost(request: IncomingMessage): void {
+  const [, six, name = ''] = host_header.exec(request.headers.host ?? '') ?? []
+  if (isLoopback(six ?? name) && hostsOf(request) === 1) return
+  throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
+}
+
+/** Throws the refusal of a request of a web page. */
+export function checkSource({ origin, ...headers }: IncomingHttpHeaders): void {
+  const site = headers['sec-fetch-site'] ?? 'none'
+  if (origin !== undefined || (site !== 'none' && site !== 'same-origin')) {
+    throw refusal('requests of web pages of another origin are refused')
+  }
+}
+
+function refusal(text: string): Error {
+  return httpFault('bad_request', text, { status: 403 })
 }

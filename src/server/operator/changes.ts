@@ -12,8 +12,7 @@ import { type Fault, isFault } from '../../core/faults.ts'
 import type { ChangesOptions, TaskChange } from '../../engine/api/change-api.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { whenOver } from '../http/underway.ts'
-import { type OperatorExchange, openEngineOf } from './exchange.ts'
-import { answer_headers } from './reply.ts'
+import { answer_headers, type OperatorExchange, openEngineOf } from './exchange.ts'
 
 const stream_headers = {
   ...answer_headers,

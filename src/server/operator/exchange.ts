@@ -1,17 +1,20 @@
 /**
- * What the paths of the operator's listener share, as types: the running listener, and a request
- * with its response.
+ * What the paths of the operator's listener share: the running listener, a request, and how it is
+ * answered. No answer may be cached or read by a page of another origin.
  */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PostgresLog } from '../../cluster/node/node.ts'
 import { type NodeStatus, notOwnerText } from '../../cluster/node/status.ts'
 import type { ConsolePage } from '../../console/server/console.ts'
 import type { Counters } from '../../core/counters.ts'
 import type { Emit } from '../../core/events.ts'
+import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
+import { emitRefused } from '../../core/refusals.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { MetricsText } from '../../metrics/metrics-text.ts'
-import { httpFault } from '../http/fault-response.ts'
+import { httpFault, refusalOf, replyJson } from '../http/fault-response.ts'
 import type { Access } from './access.ts'
 
 /** What the listener needs of an engine, or has of its own while there is none. */
@@ -53,4 +56,30 @@ export interface OperatorExchange {
   readonly query: URLSearchParams
   /** Whether it may be told all; the paths that others may ask for tell them less. */
   readonly is_trusted: boolean
+}
+
+export const answer_headers = {
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+export function reply(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  replyJson(response, status, value, { ...answer_headers, ...headers })
+}
+
+/** Sends what was thrown: `{"error":code,"description":…}`. A bug also goes to `onBug`. */
+export function refuse(context: OperatorContext, response: ServerResponse, thrown: unknown): void {
+  if (!isFault(thrown)) context.onBug(thrown)
+  const { code, status, value, headers } = refusalOf(thrown)
+  const address = response.req.socket.remoteAddress
+  emitRefused(context.observers, { server: 'operator', code, address })
+  // It has begun: the reader must not take it for complete.
+  if (response.headersSent) return void response.destroy()
+  reply(response, status, value, context.draining ? { ...headers, Connection: 'close' } : headers)
 }

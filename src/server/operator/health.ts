@@ -15,8 +15,7 @@ import {
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/api/statistics-api.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
-import type { OperatorExchange } from './exchange.ts'
-import { reply } from './reply.ts'
+import { type OperatorExchange, reply } from './exchange.ts'
 
 export function serveHealth({ response }: OperatorExchange): void {
   reply(response, 200, { ok: true, version, uptime_s: uptime_s() })

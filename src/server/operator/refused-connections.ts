@@ -9,14 +9,11 @@ import type { Socket } from 'node:net'
 import type { Fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { emitRefused } from '../../core/refusals.ts'
-import { newAddressConnections } from '../http/address-connections.ts'
-import { destroyLater, linger_ms } from '../http/connection.ts'
-import { content_type, httpFault, rawResponse } from '../http/fault-response.ts'
-import { refusalOf } from '../http/refusal.ts'
+import { destroyLater, linger_ms, newAddressConnections } from '../http/connection.ts'
+import { content_type, httpFault, rawResponse, refusalOf } from '../http/fault-response.ts'
 import { clientErrorFault } from '../http/server-events.ts'
 import { whenOver } from '../http/underway.ts'
-import type { Observers } from './exchange.ts'
-import { answer_headers } from './reply.ts'
+import { answer_headers, type Observers } from './exchange.ts'
 
 /** Requests of one connection that wait for their answers to be read; each holds some kilobytes. */
 export const open_requests_max = 32

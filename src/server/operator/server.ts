@@ -1,7 +1,7 @@
 /**
  * The operator's listener: what those who run an engine read of it with a browser or `curl`. It
  * shows the data of all tasks, so beyond loopback addresses it takes TLS or a token (access), and
- * anywhere it refuses what a web page of somebody else sends (check-source).
+ * anywhere it refuses what a web page of somebody else sends (access).
  *
  * Everything is a GET. A path is a row of `paths`.
  */
@@ -23,15 +23,25 @@ import { type ServedEngine, servedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
 import { newUnderway, stopAccepting, whenOver } from '../http/underway.ts'
-import { newCertificateReader } from '../tls/client-certificates.ts'
-import { refuseHandshakes } from '../tls/handshakes.ts'
+import { newCertificateReader, refuseHandshakes } from '../tls/client-certificates.ts'
 import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
-import { type Access, certificateAccess, open_access, tokenAccess } from './access.ts'
-import { checkHost, checkSource } from './check-source.ts'
-import { type NodeView, type Observers, type OperatorContext, openEngineOf } from './exchange.ts'
+import {
+  type Access,
+  certificateAccess,
+  checkHost,
+  checkSource,
+  open_access,
+  tokenAccess,
+} from './access.ts'
+import {
+  type NodeView,
+  type Observers,
+  type OperatorContext,
+  openEngineOf,
+  refuse,
+} from './exchange.ts'
 import { paths } from './paths.ts'
 import { refuseConnections } from './refused-connections.ts'
-import { refuse } from './reply.ts'
 
 /** Connections of requests that are answered at once. More are closed unread. */
 const other_connections_max = 64

@@ -1,10 +1,12 @@
 /**
- * The client certificates of TLS connections: whether one is good, and the names in it. Names and
- * expiry are read from the bytes once and cached.
+ * The clients of a TLS server: the names in their certificates, and the refusal of bad certificates
+ * and failed handshakes. Names and expiry are parsed once per certificate and cached.
  */
+
 import { createHash } from 'node:crypto'
-import type { TLSSocket } from 'node:tls'
+import type { Server, TLSSocket } from 'node:tls'
 import { loadX509, type X509 } from '../../certs/x509.ts'
+import type { Emit } from '../../core/events.ts'
 
 /** As node's TLS socket gives it: the DER bytes and their fingerprint. */
 interface Certificate {
@@ -96,4 +98,41 @@ function certificateNames(x509: X509, der: Buffer): CertificateNames {
     ends_ms: certificate.notAfter.getTime(),
     is_client: usage?.usages.includes(x509.ExtendedKeyUsage.clientAuth) ?? false,
   }
+}
+
+/** Why a handshake has failed; `broken_off` by the peer, or by a version of TLS of its own. */
+type HandshakeFailure = 'plain_text' | 'old_tls' | 'no_protocol' | 'timeout' | 'broken_off'
+
+/** By the codes of OpenSSL and node. */
+const failures: Readonly<Record<string, HandshakeFailure | CertificateRefusal>> = {
+  ERR_SSL_HTTP_REQUEST: 'plain_text',
+  ERR_SSL_HTTPS_PROXY_REQUEST: 'plain_text',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'plain_text',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'old_tls',
+  ERR_SSL_NO_APPLICATION_PROTOCOL: 'no_protocol',
+  ERR_TLS_HANDSHAKE_TIMEOUT: 'timeout',
+}
+
+export type RefuseConnection = (
+  socket: TLSSocket,
+  code: HandshakeFailure | CertificateRefusal,
+) => void
+
+/** Refuses the handshakes that fail; the returned function refuses a connection after its own. */
+export function refuseHandshakes(
+  server: Server,
+  name: 'grpc' | 'operator',
+  emit: Emit,
+): RefuseConnection {
+  const refuse: RefuseConnection = (socket, code) => {
+    const address = socket.remoteAddress
+    // A peer that goes away, such as a probe of the port, is no refusal of ours.
+    if (code !== 'broken_off') emit('certificate_refused', { server: name, code, address })
+    socket.destroy()
+  }
+  // After a handshake timeout node leaves the socket open.
+  server.on('tlsClientError', ({ code = '' }: NodeJS.ErrnoException, socket) =>
+    refuse(socket, failures[code] ?? 'broken_off'),
+  )
+  return refuse
 }

@@ -1,10 +1,31 @@
 /**
- * Ends the connections of callers who do not read: whose answers, or changes, have been under way
- * for `idle_ms_max` while nothing has left for them. A peer that answers the pings of HTTP/2 and
- * opens no window would hold them for as long as a connection may live.
+ * What happens to answers on their way out: they are spread over turns of the event loop, and the
+ * connection of a caller that does not read them ends.
  */
+
 import type { Socket } from 'node:net'
-import { systemClock } from '../../core/clock.ts'
+import { onNextTurn, systemClock } from '../../core/clock.ts'
+
+export const answers_a_turn = 32
+
+/** Returns a function that sends an answer, now or in one of the next turns. */
+export function newAnswerTurns(): (send: () => void) => void {
+  const waiting: (() => void)[] = []
+  let sent = 0
+  const answer = (send: () => void): void => {
+    if (sent === 0) onNextTurn(nextTurn)
+    if (sent === answers_a_turn) waiting.push(send)
+    else {
+      sent++
+      send()
+    }
+  }
+  const nextTurn = (): void => {
+    sent = 0
+    for (const send of waiting.splice(0, answers_a_turn)) answer(send)
+  }
+  return answer
+}
 
 export interface UnreadAnswers {
   /** An answer is sent over this connection. Returns what is to be called once it has left. */

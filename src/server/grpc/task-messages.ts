@@ -1,6 +1,6 @@
 /**
- * The messages of ListTasks and CountTasks: decodes their requests, and encodes their responses as
- * response-messages does.
+ * The messages of ListTasks, CountTasks and WatchTasks: decodes requests and encodes responses, as
+ * request-messages and response-messages do.
  */
 import { docOfBytes } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
@@ -12,6 +12,7 @@ import type {
   TaskPage,
   TaskQuery,
 } from '../../engine/api/search-api.ts'
+import type { SeenChange } from '../../engine/changes/changes.ts'
 import { readWhere } from '../../engine/search/task-filter.ts'
 import {
   number_field,
@@ -32,7 +33,15 @@ import {
   writeNumber,
   writeText,
 } from './protobuf.ts'
-import { fieldBytes, newMessage, taskBytes, writeField, writeTask } from './response-messages.ts'
+import {
+  fieldBytes,
+  newMessage,
+  refBytes,
+  taskBytes,
+  writeField,
+  writeRef,
+  writeTask,
+} from './response-messages.ts'
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
@@ -191,4 +200,52 @@ function writeCounts(to: WriteCursor, tag: number, counts: Counts): void {
     const count = by_status[status]
     if (count !== undefined) writeNumberField(to, number_field(at + 2), count)
   }
+}
+
+export interface WatchMessage {
+  readonly from: string
+  readonly conv_id: string
+  readonly with_task: boolean
+}
+
+/** Throws for malformed bytes. */
+export function readWatchTasks(bytes: Buffer): WatchMessage {
+  const cursor = readCursor(bytes)
+  let from = ''
+  let conv_id = ''
+  let with_task = false
+  while (cursor.at < cursor.end) {
+    const tag = readNumber(cursor)
+    if (tag === sized_field(1)) from = readText(cursor)
+    else if (tag === sized_field(2)) conv_id = readText(cursor)
+    else if (tag === number_field(3)) with_task = Number(readInteger(cursor)) !== 0
+    else skipField(cursor, tag)
+  }
+  return { from, conv_id, with_task }
+}
+
+/** A WatchTasksResponse. */
+export function encodeChange(change: SeenChange): Buffer {
+  const { position } = change
+  if (change.obj_id === undefined) {
+    const to = newMessage(fieldBytes(position))
+    writeField(to, sized_field(1), position)
+    return to.buffer
+  }
+  const { conv_id, obj_id, ref, status, node_id, at_ms, task } = change
+  const ms = Math.floor(at_ms)
+  const ids = fieldBytes(position) + fieldBytes(conv_id) + fieldBytes(obj_id) + refBytes(ref)
+  const states = fieldBytes(status) + fieldBytes(node_id) + 1 + numberBytes(ms)
+  const task_bytes = task === undefined ? 0 : taskBytes(task)
+  const to = newMessage(ids + states + (task === undefined ? 0 : sizedBytes(task_bytes)))
+  writeField(to, sized_field(1), position)
+  writeField(to, sized_field(2), conv_id)
+  writeField(to, sized_field(3), obj_id)
+  writeRef(to, sized_field(4), ref)
+  writeField(to, sized_field(5), status)
+  writeField(to, sized_field(6), node_id)
+  to.buffer[to.at++] = number_field(7)
+  writeNumber(to, ms)
+  if (task !== undefined) writeTask(to, sized_field(8), task, task_bytes)
+  return to.buffer
 }

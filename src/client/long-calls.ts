@@ -1,15 +1,13 @@
 /**
- * `Client.changes`: follows the feed of a server over as many connections as it takes. After a
- * broken one it goes on behind the last position received: none is missed and none comes twice.
- *
- * Before the first message of the server it gives up as any call does; after that it goes on until
- * it is cancelled, or the server refuses to.
+ * Calls that outlast a request: `Client.changes`, and `Client.result` over HTTP.
  */
-import type { ClientChange } from './api.ts'
-import type { Cancellation } from './cancellation.ts'
+import { is_over } from '../codec/task-record.ts'
+import type { Chance } from '../core/clock.ts'
+import type { TargetInput } from '../engine/api/task-api.ts'
+import type { ClientChange, ClientTask } from './api.ts'
+import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
-import { afterFault } from './repeats.ts'
-import { type RetryPolicy, realPause, waitBefore } from './retry.ts'
+import { afterFault, type RetryPolicy, realPause, waitBefore } from './retry.ts'
 
 /** What one connection yields: a change, or only a position. */
 export type ReceivedChange =
@@ -46,5 +44,25 @@ export async function* followed(
       if (!has_received && gives_up) throw error
       await pause(waitBefore(tries, error, policy), cancellation)
     }
+  }
+}
+
+const first_pause_ms = 100
+const pause_ms_max = 5_000
+
+export async function polledResult(
+  given: TargetInput,
+  show: (target: TargetInput) => Promise<ClientTask | undefined>,
+  chance: Chance,
+  cancellation: Cancellation,
+): Promise<ClientTask> {
+  let target = given
+  for (let pause_ms = first_pause_ms; ; pause_ms = Math.min(2 * pause_ms, pause_ms_max)) {
+    const task = await show(target)
+    if (task === undefined) throw clientFault('not_found_task', 'not found task')
+    if (is_over[task.status]) return task
+    target = { conv_id: given.conv_id, obj_id: task.obj_id }
+    await realPause(pause_ms * (0.75 + chance.fraction() / 4), cancellation)
+    throwIfCancelled(cancellation)
   }
 }
