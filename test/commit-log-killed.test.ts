@@ -3,15 +3,15 @@
  * the data file the disk may still lack, so nothing may be written over that counts on it.
  *
  * A process kills itself right after a commit, and another one goes on. Each image is opened that a
- * power cut may leave while the disk lacks what the first one did last (support/power-disk).
+ * power cut may leave while the disk lacks what the first one did last (support/disk/power-disk).
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { openWithCommitLog } from './support/commit-log-setup.ts'
-import { type Cut, type Fate, type Folder, newDisk } from './support/power-disk.ts'
-import { type DiskEvent, newDiskTrace } from './support/power-trace.ts'
+import { type Cut, type Fate, type Folder, newDisk } from './support/disk/power-disk.ts'
+import { type DiskEvent, newDiskTrace } from './support/disk/power-trace.ts'
 import { type BuiltChild, buildChild, type Edit } from './support/store-child.ts'
 import { quickPaths } from './support/store-folder.ts'
 import { canTrace } from './support/store-strace.ts'

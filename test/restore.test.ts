@@ -17,7 +17,7 @@ import { openEngine } from '../src/open.ts'
 import { lockFile } from '../src/store/file-lock.ts'
 import { type Ran, rowsOf, run } from './support/cli-run.ts'
 import { node_args, startServe } from './support/cli-serve.ts'
-import { mountDisk } from './support/small-disk.ts'
+import { mountDisk } from './support/disk/small-disk.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 let folder: string

@@ -8,8 +8,8 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import type { FullDisk } from './support/full-disk-child.ts'
-import { mountDisk, never_looks } from './support/small-disk.ts'
+import type { FullDisk } from './support/disk/full-disk-child.ts'
+import { mountDisk, never_looks } from './support/disk/small-disk.ts'
 import { buildChild, type Edit } from './support/store-child.ts'
 
 /** Writes of frames that are on disk and yet answered with a full disk, as a late sync may be. */
@@ -29,7 +29,7 @@ const full_disks: [string, boolean, readonly Edit[], number][] = [
 ]
 for (const [what, is_small, edits, value_bytes] of full_disks) {
   it(`a disk ${what}`, { timeout: 120_000 }, async (t) => {
-    const child = await buildChild('full-disk-child.ts', edits)
+    const child = await buildChild('disk/full-disk-child.ts', edits)
     const disk = is_small ? mountDisk('tmpfs', 24) : { path: child.folder, remove: () => {} }
     try {
       if (disk === undefined) return t.skip('this user may not mount a small disk here')

@@ -13,7 +13,7 @@ import {
   openTree,
   openWithCommitLog,
 } from './support/commit-log-setup.ts'
-import { sector_bytes } from './support/power-disk.ts'
+import { sector_bytes } from './support/disk/power-disk.ts'
 import { quickPaths } from './support/store-folder.ts'
 
 const newPath = quickPaths('conveyor-torn-')

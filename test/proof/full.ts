@@ -1,7 +1,7 @@
-/** `npm run proof:full`: see test/support/full-disk.ts. */
-import { makeFullBed } from '../support/full-bed.ts'
-import { type Change, type Counts, fillDisk } from '../support/full-disk.ts'
-import { mountDisk, never_looks } from '../support/small-disk.ts'
+/** `npm run proof:full`: see test/support/disk/full-disk.ts. */
+import { makeFullBed } from '../support/disk/full-bed.ts'
+import { type Change, type Counts, fillDisk } from '../support/disk/full-disk.ts'
+import { mountDisk, never_looks } from '../support/disk/small-disk.ts'
 import type { Edit } from '../support/store-child.ts'
 import { type Given, type Proof, tryEach } from './proof.ts'
 

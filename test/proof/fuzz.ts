@@ -7,14 +7,11 @@
  *
  * What is tried in the process goes through node's HTTP server on a stream that is no socket.
  */
-import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { createInterface } from 'node:readline'
+import { readChild } from '../support/child-lines.ts'
 import { buildChild, type Edit } from '../support/store-child.ts'
 import type { Failure, Given, Outcome, Proof } from './proof.ts'
 
-/** A child that says nothing for so long stands still for good. */
-const silent_ms_max = 60_000
 /** For fewer seeds another process costs more than it helps. */
 const seeds_a_child_min = 5_000
 
@@ -99,8 +96,16 @@ async function tried(
     const shares = Array.from({ length: children }, (_, at) => at * share).filter((at) => at < n)
     await Promise.all(
       shares.map((at) => {
-        const isEnough = (): boolean => failures.length >= failures_max
-        return linesOf(child.script, seed + at, Math.min(share, n - at), isEnough, take)
+        let last = seed + at
+        const args = [child.script, last, Math.min(share, n - at)].map(String)
+        return readChild<Line>(args, (line) => {
+          last = line.seed ?? last
+          take(line)
+          return failures.length >= failures_max ? 'enough' : undefined
+        }).then((how) => {
+          if (how === undefined) return
+          take({ seed: last, failure: `behind seed ${last} the process ended: ${how}` })
+        })
       }),
     )
     const seconds = (performance.now() - began_ms) / 1_000
@@ -120,48 +125,3 @@ async function tried(
 
 const sumOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)
-
-/** Runs a child for these seeds, until it ends, or ends it where it is silent or fails often. */
-async function linesOf(
-  script: string,
-  first: number,
-  count: number,
-  isEnough: () => boolean,
-  take: (line: Line) => void,
-): Promise<void> {
-  const child = spawn(process.execPath, [script, String(first), String(count)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let complaint = ''
-  child.stderr.on('data', (chunk) => {
-    complaint = (complaint + chunk).slice(-4_000)
-  })
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  let at = first
-  let silent: NodeJS.Timeout | undefined
-  let why: string | undefined
-  const watch = (): void => {
-    clearTimeout(silent)
-    silent = setTimeout(() => {
-      why = `nothing was heard for ${silent_ms_max} ms`
-      child.kill('SIGKILL')
-    }, silent_ms_max)
-  }
-  watch()
-  for await (const text of createInterface({ input: child.stdout })) {
-    watch()
-    const line = JSON.parse(text) as Line
-    at = line.seed ?? at
-    take(line)
-    if (!isEnough() || why !== undefined) continue
-    why = ''
-    child.kill('SIGKILL')
-  }
-  const code = await ended
-  clearTimeout(silent)
-  if (code === 0 || why === '') return
-  take({
-    seed: at,
-    failure: `behind seed ${at} the process ended: ${why ?? `${code} ${complaint}`}`,
-  })
-}

@@ -1,6 +1,6 @@
-/** `npm run proof:hung`: see test/support/hung-bed.ts. */
-import { fractionsOf } from '../support/fractions.ts'
-import { holdOnce } from '../support/hung-bed.ts'
+/** `npm run proof:hung`: see test/support/disk/hung-bed.ts. */
+
+import { holdOnce } from '../support/disk/hung-bed.ts'
 import {
   type Bounds,
   ends,
@@ -9,13 +9,21 @@ import {
   newHungCounts,
   type Plan,
   type Program,
-  slower,
   sound,
-} from '../support/hung-hold.ts'
-import { holdLibrary } from '../support/hung-library.ts'
-import { type HungBed, makeHungBed } from '../support/hung-server.ts'
-import { whyNoIoLibrary } from '../support/io-library.ts'
-import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
+} from '../support/disk/hung-hold.ts'
+import { holdLibrary } from '../support/disk/hung-library.ts'
+import { type HungBed, makeHungBed } from '../support/disk/hung-server.ts'
+import { whyNoIoLibrary } from '../support/disk/io-library.ts'
+import { fractionsOf } from '../support/fractions.ts'
+import { slower } from '../support/waits.ts'
+import {
+  type Experiment,
+  type Given,
+  type Outcome,
+  type Proof,
+  type Tried,
+  tryEach,
+} from './proof.ts'
 
 /** Of this number are the holds of the quick form, which are short and small. */
 const quick_n = 2
@@ -66,36 +74,19 @@ async function run(given: Given, program: Program, of?: Partial<Plan>): Promise<
   const bed = await prepared()
   const counts: HungCounts = newHungCounts()
   const is_quick = given.n === quick_n || of !== undefined
-  const failures: Failure[] = []
-  let [next, tried] = [0, 0]
-  const work = async (): Promise<void> => {
-    for (let at = next++; at < given.n && failures.length < given.failures_max; at = next++) {
-      const seed = given.seed + at
-      const plan = { ...planOf(seed, is_quick), ...of }
-      const says = await tryOnce(bed, plan, program, counts)
-      if (says !== undefined) failures.push({ seed, says })
-      if (++tried % 10 === 0) given.emit(`${tried} of ${given.n}, ${failures.length} failures`)
+  const hold = async (seed: number): Promise<Tried> => {
+    const plan = { ...planOf(seed, is_quick), ...of }
+    try {
+      if (plan.kind === 'library') await holdLibrary(bed, plan)
+      else await holdOnce(bed, plan, program, counts)
+      return { faults: 1 }
+    } catch (error) {
+      const { kind, end, bounds } = plan
+      const of = bounds.queue_ops_max === small.queue_ops_max ? 'small' : 'usual'
+      return { faults: 1, failure: `${kind}, ${end}, ${of} bounds: ${(error as Error).stack}` }
     }
   }
-  await Promise.all(Array.from({ length: at_once }, work))
-  return { tried, faults: tried, failures, figures: { ...counts } }
-}
-
-async function tryOnce(
-  bed: HungBed,
-  plan: Plan,
-  program: Program,
-  counts: HungCounts,
-): Promise<string | undefined> {
-  try {
-    if (plan.kind === 'library') await holdLibrary(bed, plan)
-    else await holdOnce(bed, plan, program, counts)
-    return undefined
-  } catch (error) {
-    const { kind, end, bounds } = plan
-    const of = bounds.queue_ops_max === small.queue_ops_max ? 'small' : 'usual'
-    return `${kind}, ${end}, ${of} bounds: ${(error as Error).stack}`
-  }
+  return { ...(await tryEach(given, hold, at_once)), figures: { ...counts } }
 }
 
 const early: Program = {

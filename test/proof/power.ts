@@ -2,27 +2,28 @@
  * The power is cut at every moment of the life of a server, which is killed, also in the sync of a
  * checkpoint, started, stopped and started again under load, with rotations of its commit log and
  * checkpoints. Whatever the disk may hold then opens, with everything that was answered and no
- * request in part. support/power-disk states what the disk may hold, support/power-judge what is
+ * request in part. support/disk/power-disk states what the disk may hold, support/power-judge what is
  * asked of it.
  *
- * The traces of a failure are kept in the folder for temporary files, where a run with its seed finds
- * them: a server under load does not do the same twice.
+ * The traces of a failure are kept (kept.ts): a server under load does not do the same twice.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { deserialize, serialize } from 'node:v8'
 import { crash_forms } from '../support/commit-log-crash.ts'
 import {
   type LifeEnd,
   type ServerTrace,
   type TraceOptions,
   traceServer,
-} from '../support/power-server.ts'
-import { type DiskEvent, unknown_write } from '../support/power-trace.ts'
-import { type JudgedTrace, judgeAgain, judgeTrace, type PowerWork } from '../support/power-work.ts'
+} from '../support/disk/power-server.ts'
+import { type DiskEvent, unknown_write } from '../support/disk/power-trace.ts'
+import {
+  type JudgedTrace,
+  judgeAgain,
+  judgeTrace,
+  type PowerWork,
+} from '../support/disk/power-work.ts'
 import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
 import { canTrace } from '../support/store-strace.ts'
+import { keep, kept } from './kept.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
 
 interface Form {
@@ -77,7 +78,7 @@ let uses = 0
 /** The script that judges, built once for the claim and its controls. */
 async function withJudge<T>(use: (script: string) => Promise<T>): Promise<T> {
   uses++
-  judging ??= buildChild('power-judge-child.ts', judge_edits)
+  judging ??= buildChild('disk/power-judge-child.ts', judge_edits)
   const { script, remove } = await judging
   try {
     return await use(script)
@@ -107,11 +108,11 @@ const failures_max = 20
 const meta_bytes = 2 * 4096
 /** So many images of one trace, in the long form. */
 const images_of_trace = 20_000
-const keptPath = (seed: number): string => join(tmpdir(), `conveyor-power-${seed}.trace`)
 
 async function run({ n, seed, emit }: Given): Promise<Outcome> {
   return withJudge(async (script) => {
-    if (n === 1 && existsSync(keptPath(seed))) return repeat(script, seed)
+    const again = kept<PowerWork>('power', { n, seed })
+    if (again !== undefined) return outcomeOf(await judgeAgain(script, again), seed)
     const distinct = new Set<string>()
     const failures: Failure[] = []
     const figures = { traces: 0, states: 0, distinct: 0, commits: 0, rotations: 0, fences: 0 }
@@ -126,7 +127,7 @@ async function run({ n, seed, emit }: Given): Promise<Outcome> {
       const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
       for (const { says, work } of judged.failures) {
         const failure_seed = own_seed + failures.length
-        writeFileSync(keptPath(failure_seed), serialize(work))
+        keep('power', failure_seed, work)
         failures.push({ seed: failure_seed, says })
       }
       for (const digest of judged.distinct) distinct.add(digest)
@@ -153,11 +154,6 @@ async function traceWhole(options: TraceOptions): Promise<ServerTrace> {
       if ((error as { code?: unknown }).code !== unknown_write) throw error
     }
   }
-}
-
-async function repeat(script: string, seed: number): Promise<Outcome> {
-  const kept = deserialize(readFileSync(keptPath(seed))) as PowerWork
-  return outcomeOf(await judgeAgain(script, kept), seed)
 }
 
 function outcomeOf({ images, at_risk, failures }: JudgedTrace, seed: number): Outcome {

@@ -60,37 +60,40 @@ export interface Tried {
 }
 
 const failures_max = 20
-/** Shorter runs tell nothing until they are over. */
-const told_from = 100
-/** Of a failure, before the end tells it whole. */
-const told_chars = 1_000
+/** Shorter runs report nothing until they are over. */
+const reported_from = 100
+/** Of a failure, before it is reported whole at the end. */
+const reported_chars = 1_000
 
-/** Tries `n` times, one after another; what a try throws is its failure. */
+/** Tries `n` times, so many at once; what a try throws is its failure. */
 export async function tryEach(
   { n, seed, failures_max, emit }: Given,
   one: (seed: number) => Promise<Tried>,
+  at_once = 1,
 ): Promise<Outcome> {
   const failures: Failure[] = []
-  let tried = 0
-  let faults = 0
-  const told = Math.max(1, Math.floor(n / 10))
+  let [begun, tried, faults] = [0, 0, 0]
+  const report_every = Math.max(1, Math.floor(n / 10))
   const add = (failure: Failure): void => {
     failures.push(failure)
-    if (n >= told_from) emit(`seed ${failure.seed}: ${failure.says.slice(0, told_chars)}`)
+    if (n >= reported_from) emit(`seed ${failure.seed}: ${failure.says.slice(0, reported_chars)}`)
   }
-  while (tried < n && failures.length < failures_max) {
-    const own_seed = seed + tried
-    try {
-      const found = await one(own_seed)
-      faults += found.faults
-      if (found.failure !== undefined) add({ seed: own_seed, says: found.failure })
-    } catch (error) {
-      add({ seed: own_seed, says: messageOf(error) })
+  const work = async (): Promise<void> => {
+    while (begun < n && failures.length < failures_max) {
+      const own_seed = seed + begun++
+      try {
+        const found = await one(own_seed)
+        faults += found.faults
+        if (found.failure !== undefined) add({ seed: own_seed, says: found.failure })
+      } catch (error) {
+        add({ seed: own_seed, says: messageOf(error) })
+      }
+      tried++
+      if (n >= reported_from && tried % report_every === 0 && tried < n)
+        emit(`${tried} of ${n}, ${failures.length} failures`)
     }
-    tried++
-    if (n >= told_from && tried % told === 0 && tried < n)
-      emit(`${tried} of ${n}, ${failures.length} failures`)
   }
+  await Promise.all(Array.from({ length: at_once }, work))
   return { tried, faults, failures }
 }
 

@@ -5,22 +5,19 @@
  * each read, named by `check`, and can be canceled. Damage to the last frame of the commit log looks
  * like a torn write, so it may cost that commit, and nothing else.
  *
- * Each try runs in a child process (support/rot-child), because LMDB ends a process over bytes that
+ * Each try runs in a child process (support/disk/rot-child), because LMDB ends a process over bytes that
  * it trusts. A child that ends early, or says nothing for long, is a failure.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { RotLine, RotPlace } from '../support/rot-child.ts'
-import { makeImages } from '../support/rot-image.ts'
+import { readChild } from '../support/child-lines.ts'
+import type { RotLine, RotPlace } from '../support/disk/rot-child.ts'
+import { makeImages } from '../support/disk/rot-image.ts'
 import { buildChild, type Edit } from '../support/store-child.ts'
 import { quickFolder } from '../support/store-folder.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
 
-/** A try takes a fraction of a second; a child that is silent for so long hangs. */
-const silent_ms_max = 60_000
 /** So many tries are worth a process of their own. */
 const tries_each_min = 40
 
@@ -78,7 +75,7 @@ async function run(
   { edits = [], where = 'mixed' }: How,
 ): Promise<Outcome> {
   const [child, images] = await Promise.all([
-    buildChild('rot-child.ts', [large_too, ...edits]),
+    buildChild('disk/rot-child.ts', [large_too, ...edits]),
     madeImages(),
   ])
   const counts = { refused: 0, named: 0, cut: 0, same: 0, crashes: 0 }
@@ -98,20 +95,18 @@ async function run(
   async function work(from: number, until: number, folder: string): Promise<void> {
     for (let next = from; next < until && failures.length < failures_max; ) {
       const args = [child.script, images, folder, where, String(next), String(until - next)]
-      const worker = spawn(process.execPath, args)
-      const ended = await oneChild(worker, (line) => {
-        count(line)
-        if (failures.length >= failures_max) worker.kill('SIGKILL')
+      let under_way: RotLine | undefined
+      const how = await readChild<RotLine>(args, (line) => {
+        under_way = line.outcome === 'begin' ? line : undefined
+        if (under_way === undefined) count(line)
+        return failures.length >= failures_max ? 'enough' : undefined
       })
-      if (failures.length >= failures_max) return
-      if (ended.under_way === undefined) return
+      if (how === undefined) return
+      if (under_way === undefined) throw new Error(`a child could not begin: ${how}`)
       counts.crashes++
-      count({
-        seed: ended.under_way,
-        outcome: 'wrong',
-        says: `the process has ended: ${ended.how}`,
-      })
-      next = ended.under_way + 1
+      const { seed, says }: RotLine = under_way
+      count({ seed, outcome: 'wrong', says: `the process has ended: ${how} ${says}` })
+      next = seed + 1
     }
   }
 
@@ -126,40 +121,6 @@ async function run(
     await child.remove()
   }
   return { tried, faults: tried, failures, figures: counts }
-}
-
-/** The seed under way when the process ended, and how it ended; none if it was done. */
-async function oneChild(
-  child: ChildProcess,
-  count: (line: RotLine) => void,
-): Promise<{ readonly under_way?: number; readonly how: string }> {
-  let under_way: number | undefined
-  let place = ''
-  let is_done = false
-  let said = ''
-  const watch = setTimeout(() => child.kill('SIGKILL'), silent_ms_max)
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-2_000)
-  })
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
-  const ended = new Promise<string>((resolve) => {
-    child.once('close', (code, signal) => {
-      is_done = code === 0
-      resolve(`${signal ?? code} ${place} ${said}`)
-    })
-  })
-  for await (const text of lines) {
-    const line = JSON.parse(text) as RotLine
-    watch.refresh()
-    under_way = line.outcome === 'begin' ? line.seed : undefined
-    place = line.says
-    if (under_way === undefined) count(line)
-  }
-  const how = await ended
-  clearTimeout(watch)
-  if (!is_done && under_way === undefined && !child.killed)
-    throw new Error(`a child could not begin: ${how}`)
-  return { how, ...(under_way === undefined ? {} : { under_way }) }
 }
 
 const control = (says: string, how: How): Experiment => ({

@@ -15,7 +15,6 @@
  * again.
  */
 import { mkdir } from 'node:fs/promises'
-import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServiceError } from '@grpc/grpc-js'
@@ -28,18 +27,19 @@ import { large_bytes, large_count, type RawRequest, startRawCallers } from './dr
 import type { TestClient } from './grpc-client.ts'
 import { type Callers, type Cut, openCallers, sendLane } from './lane-callers.ts'
 import { type LaneFile, makeLaneFile } from './lane-file.ts'
-import { judgeLanes } from './lane-judge.ts'
+import { judgeLanes, wrongBy } from './lane-judge.ts'
 import { type Lane, type LaneKind, plain } from './lanes.ts'
 import { type End, lanesOf, startProgram } from './program.ts'
 import type { BuiltChild } from './store-child.ts'
+import { slower } from './waits.ts'
 
 const callers: Readonly<Record<LaneKind, number>> = {
   ...{ http_path: 2, http_headers: 1, grpc: 2, stream: 1, embedded: 1 },
   ...{ single: 2, webhook: 1, callback: 1, sync: 2 },
 }
 const drain_long_ms = 10_000
-/** For the close of the file behind the drain, times as many processes as want each core. */
-const closeMsMax = (): number => 500 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+/** For the close of the file behind the drain. */
+const closeMsMax = (): number => 500 * slower()
 /** Answers before the signal, and so long behind them. */
 const answers_max = 100
 const handler_ms_max = 400
@@ -222,8 +222,8 @@ async function wrongInFile(
   known: readonly Lane[],
 ): Promise<string[]> {
   const { verdict, there } = await judgeLanes(engine, lanes, known)
-  const found = Object.entries(verdict).filter(([, all]) => all.length > 0)
-  const wrong = found.map(([what, all]) => `${what}: ${all}`)
+  const found = wrongBy({ ...verdict })
+  const wrong = found === undefined ? [] : [found]
   for (const { lane, cause, outcome } of cuts) {
     // A wait that was ended may have made its task, and says so.
     if (lane.kind === 'sync' && outcome === 'unknown') continue

@@ -13,7 +13,7 @@ import type { KillReport } from './kill-child.ts'
 import { doubleSteps, finishWork, handled, handlerThat, newWorkSeen } from './kill-jobs.ts'
 import { type Callers, type Cut, openCallers, sendLane } from './lane-callers.ts'
 import { type LaneFile, makeLaneFile } from './lane-file.ts'
-import { judgeLanes } from './lane-judge.ts'
+import { judgeLanes, wrongBy } from './lane-judge.ts'
 import { type Lane, type LaneKind, lane_kinds } from './lanes.ts'
 import { lanesOf, startProgram } from './program.ts'
 import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
@@ -99,9 +99,7 @@ export async function openKillBed(child: BuiltChild, counts: KillCounts): Promis
         .map(({ lane, cause }) => `${lane.name} is there, and was refused: ${cause}`)
       unjudged = []
       cuts = []
-      const found = { ...verdict, double_steps, applied }
-      const wrong = Object.entries(found).filter(([, all]) => all.length > 0)
-      return wrong.length === 0 ? undefined : JSON.stringify(Object.fromEntries(wrong))
+      return wrongBy({ ...verdict, double_steps, applied })
     } finally {
       await engine.close()
     }

@@ -195,7 +195,8 @@ async function sendAlone(kind: LaneKind, op: OneOp, callers: Callers): Promise<C
   }
 }
 
-function pathOf({ user, secret }: Target, body: string): string {
+/** The signed path of a request. */
+export function pathOf({ user, secret }: Pick<Target, 'user' | 'secret'>, body: string): string {
   const timestamp = String(Math.floor(systemClock.now_ms() / 1_000))
   return `/api/1/json/${user}/${timestamp}/${signatureOf(timestamp, secret, body)}`
 }

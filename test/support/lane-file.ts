@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { servedEngine } from '../../src/engine/served-engine.ts'
 import { openEngine } from '../../src/open.ts'
 import type { Target } from './lane-callers.ts'
@@ -15,19 +16,31 @@ export interface LaneFile {
   readonly access: Omit<Target, 'url' | 'address' | 'sync_url'>
 }
 
+/** The data file in its folder. */
+export const pathIn = (folder: string): string => join(folder, 'tasks.lmdb')
+
 export async function makeLaneFile(folder: string): Promise<LaneFile> {
-  const path = join(folder, 'tasks.lmdb')
+  const path = pathIn(folder)
   const tls = join(folder, 'tls')
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
   await initFolder(tls, [], making)
   const { names } = await addClient(tls, 'load', making)
   const engine = await openEngine(path)
+  const access = await setUpLanes(engine, names[0] as string)
+  await engine.close()
+  return { path, access: { ...access, folder: tls } }
+}
+
+/** Gives an engine the processes of the lanes, and a user whose certificate has this name. */
+export async function setUpLanes(
+  engine: Engine,
+  name: string,
+): Promise<Omit<LaneFile['access'], 'folder'>> {
   for (const definition of lane_processes) await engine.processes.put(definition)
   const { id: user, secret } = await engine.users.add()
   for (const conv_id of [orders, ledger, paced, plain]) await engine.processes.share(conv_id, user)
-  await engine.users.bind(user, names[0] as string)
+  await engine.users.bind(user, name)
   const { address } = await engine.processes.webhook(ledger, { address: 'new' })
   const callback = servedEngine(engine).addresses.callbackPath(orders, wait_node)
-  await engine.close()
-  return { path, access: { user, secret, folder: tls, webhook: String(address), callback } }
+  return { user, secret, webhook: String(address), callback }
 }

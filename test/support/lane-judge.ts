@@ -33,6 +33,12 @@ export interface Verdict {
   readonly breaches: readonly string[]
 }
 
+/** What is wrong by a verdict, if anything is; each list in it names what is. */
+export function wrongBy(found: Readonly<Record<string, readonly string[]>>): string | undefined {
+  const wrong = Object.entries(found).filter(([, all]) => all.length > 0)
+  return wrong.length === 0 ? undefined : JSON.stringify(Object.fromEntries(wrong))
+}
+
 /** With the verdict: by lane, how many of its requests are there. */
 export interface Judgement {
   readonly verdict: Verdict

@@ -2,16 +2,12 @@
  * `conveyor serve` with all its listeners in a process of its own, over a file with large tasks, and
  * what is seen of it from outside: its memory and its descriptors.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
-import type { LimitName } from '../../src/core/limits.ts'
 import { openEngine } from '../../src/open.ts'
+import { addressesOf, type Limits, startServing } from './disk/serve.ts'
 import { conv_id, process_definition } from './http-server.ts'
 import { connectionOf } from './slow-clients.ts'
 import { buildChild } from './store-child.ts'
@@ -43,7 +39,7 @@ export interface Attacked extends SlowTarget {
 export interface SlowFile {
   /** Is the caller's to remove. */
   readonly folder: string
-  start(limits: Partial<Record<LimitName, number>>): Promise<Attacked>
+  start(limits: Limits): Promise<Attacked>
 }
 
 const task_bytes = 120_000
@@ -66,36 +62,22 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
   await engine.close()
   const read = (name: string): Buffer => readFileSync(join(tls, name))
   const keys = { ca: read('ca.crt'), cert: read('hostile.crt'), key: read('hostile.key') }
-  const listeners = ['--http', '--grpc', '--operator'].flatMap((listener) => [
-    listener,
-    '127.0.0.1:0',
-  ])
-  const words = ['serve', '--json', '--db', path, '--tls', tls, ...listeners]
+  const listeners = ['http', 'grpc', 'operator'] as const
   return {
     folder,
     async start(limits) {
-      const flags = Object.entries(limits).flatMap(([name, value]) => [
-        `--${name.replaceAll('_', '-')}`,
-        String(value),
-      ])
-      const stdio = ['ignore', 'pipe', 'ignore'] as const
-      const child = spawn(process.execPath, [script, ...words, ...flags], { stdio: [...stdio] })
-      const ended = once(child, 'close')
-      const [line] = await once(createInterface({ input: child.stdout as Readable }), 'line')
-      const { http, grpc, operator } = JSON.parse(String(line)) as Record<string, string>
-      const proc = `/proc/${child.pid}`
+      const serving = startServing({ script, path, listeners, tls, limits })
+      const { http, grpc, operator } = await addressesOf(serving)
+      const { child, ended } = serving
       return {
-        http_port: Number(new URL(http as string).port),
-        grpc_port: Number((grpc as string).split(':')[1]),
-        operator_port: Number(new URL(operator as string).port),
+        http_port: Number(new URL(http).port),
+        grpc_port: Number(grpc.split(':')[1]),
+        operator_port: Number(new URL(operator).port),
         honest: { user: honest.id, secret: honest.secret },
         hostile: { user: hostile.id, secret: hostile.secret },
         ...{ keys, tasks },
-        rss_mb: () => {
-          const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`${proc}/status`, 'utf8')) ?? []
-          return Math.round(Number(kb) / 1_024)
-        },
-        connections: () => connectionsOf(proc),
+        rss_mb: serving.rss_mb,
+        connections: () => connectionsOf(`/proc/${child.pid}`),
         async stop() {
           child.kill('SIGKILL')
           await ended

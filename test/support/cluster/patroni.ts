@@ -20,9 +20,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { mountDisk } from '../disk/small-disk.ts'
 import { freePort } from '../free-port.ts'
 import { bin, no_postgres, signalTree } from '../postgres.ts'
-import { mountDisk } from '../small-disk.ts'
 import type { Machine, Network } from './network.ts'
 
 export interface PatroniOptions {

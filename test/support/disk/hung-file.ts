@@ -1,8 +1,8 @@
 /** What a program on a disk that hung has left in its file, opened on one that works. */
-import { openEngine } from '../../src/open.ts'
+import { openEngine } from '../../../src/open.ts'
+import { plain } from '../lanes.ts'
+import { tasksOf } from '../tasks-of.ts'
 import type { SentRequest } from './hung-callers.ts'
-import { plain } from './lanes.ts'
-import { tasksOf } from './tasks-of.ts'
 
 /** A request of which the file is judged: its tasks, and what became of it. */
 export type Judged = Pick<SentRequest, 'refs'> & {

@@ -6,11 +6,17 @@
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Key } from '../../src/codec/keys.ts'
-import type { Engine } from '../../src/engine/api/engine-api.ts'
-import { isFault, openEngine } from '../../src/index.ts'
-import { type Frame, framesIn } from '../../src/store/commit-log/frame.ts'
-import { changedPages, type Meta, type ReadPages, readMetas } from '../../src/store/lmdb/pages.ts'
+import type { Key } from '../../../src/codec/keys.ts'
+import type { Engine } from '../../../src/engine/api/engine-api.ts'
+import { isFault, openEngine } from '../../../src/index.ts'
+import { type Frame, framesIn } from '../../../src/store/commit-log/frame.ts'
+import {
+  changedPages,
+  type Meta,
+  type ReadPages,
+  readMetas,
+} from '../../../src/store/lmdb/pages.ts'
+import { fractionsOf } from '../fractions.ts'
 import { image_ends, image_kinds, image_name, othersOf, type Seen, shownOf } from './rot-image.ts'
 
 /**
@@ -56,17 +62,6 @@ const loaded: readonly Image[] = image_kinds.map((kind) => {
   }
   return { kind, files, ...JSON.parse(readFileSync(join(images, `${kind}.json`), 'utf8')) }
 })
-
-/** mulberry32, the first values of a seed. */
-function fractionsOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** A change of one file of an image. */
 interface Rot {

@@ -8,13 +8,13 @@ import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { addClient, initFolder } from '../../src/certs/folder.ts'
-import { systemChance, systemClock } from '../../src/core/clock.ts'
-import { type ByteTap, openByteTap } from './byte-tap.ts'
-import { openCallers, sendLane, sendSteadily, type Target } from './lane-callers.ts'
-import { type Lane, type LaneKind, newLane } from './lanes.ts'
+import { addClient, initFolder } from '../../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../../src/core/clock.ts'
+import { type ByteTap, openByteTap } from '../byte-tap.ts'
+import { openCallers, sendLane, sendSteadily, type Target } from '../lane-callers.ts'
+import { type Lane, type LaneKind, newLane } from '../lanes.ts'
+import { buildChild, type Edit } from '../store-child.ts'
 import { type DiskEvent, type DiskTrace, newDiskTrace } from './power-trace.ts'
-import { buildChild, type Edit } from './store-child.ts'
 
 export interface AnsweredLane {
   /** `acked` counts nothing here: `answered_at` says from when on. */
@@ -71,7 +71,7 @@ export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   const { edits, checkpoint_bytes, lives } = options
   const [server, setup] = await Promise.all([
     buildChild('../../bin/conveyor.ts', [...edits, ...kills_itself]),
-    buildChild('power-setup-child.ts', edits.filter(isInStore)),
+    buildChild('disk/power-setup-child.ts', edits.filter(isInStore)),
   ])
   try {
     const tls = join(server.folder, 'tls')

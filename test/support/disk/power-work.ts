@@ -2,16 +2,14 @@
  * Has the images of a trace judged by several processes, each image in one of them: LMDB kills a
  * process that opens some broken files, which then counts as a failure, and another goes on.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { deserialize, serialize } from 'node:v8'
+import { readChild } from '../child-lines.ts'
+import { quickFolder } from '../store-folder.ts'
 import { type Cut, newDisk } from './power-disk.ts'
 import type { ServerTrace } from './power-server.ts'
-import { quickFolder } from './store-folder.ts'
 
 /** The n-th image of a cut. */
 export interface Place {
@@ -120,40 +118,26 @@ async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace>
     while (from !== undefined && failures.length < work.failures_max) {
       const failures_max = work.failures_max - failures.length
       writeFileSync(path, serialize({ ...work, from, folder, failures_max } satisfies PowerWork))
-      const child = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'pipe'] })
-      const ended = once(child, 'close')
-      let said = ''
-      child.stderr.on('data', (text) => {
-        said = `${said}${text}`.slice(-1_000)
-      })
       let last: Place | undefined
-      let is_done = false
       const fail = (place: Place, says: string): void => {
         failures.push({ says, work: { ...work, from: place, failures_max: 1 } })
       }
-      for await (const line of createInterface({ input: child.stdout })) {
-        const [, word, json = ''] = /^(\w+) (.*)$/.exec(line) ?? []
-        const told = JSON.parse(json) as Place & {
-          readonly says: string
-          readonly whole: boolean
-        }
-        if (word === 'begin') {
-          last = told
+      const how = await readChild<JudgeLine>([script, path], (line) => {
+        if ('whole' in line) {
+          last = line
           images++
-          if (!told.whole) at_risk++
-        } else if (word === 'failed') fail(told, told.says)
-        else {
-          is_done = true
-          const done = deserialize(readFileSync(join(folder, 'done'))) as Done
-          states += done.states
-          for (const digest of done.images) distinct.add(digest)
-        }
+          if (!line.whole) at_risk++
+        } else fail(line, line.says)
+      })
+      if (how === undefined) {
+        const done = deserialize(readFileSync(join(folder, 'done'))) as Done
+        states += done.states
+        for (const digest of done.images) distinct.add(digest)
+        break
       }
-      const [code, signal] = (await ended) as [number | null, string | null]
-      if (is_done) break
-      if (last === undefined) throw new Error(`the judge ended with ${code ?? signal}: ${said}`)
+      if (last === undefined) throw new Error(`the judge ended with ${how}`)
       const { at, n }: Place = last
-      fail({ at, n }, `it ends the process that opens it (${code ?? signal}): ${said}`)
+      fail({ at, n }, `it ends the process that opens it: ${how}`)
       from = { at, n: n + 1 }
     }
   } finally {
@@ -161,6 +145,9 @@ async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace>
   }
   return { images, at_risk, distinct, states, failures }
 }
+
+/** Of power-judge-child: an image that it begins with, or what is wrong with one. */
+export type JudgeLine = Place & ({ readonly whole: boolean } | { readonly says: string })
 
 interface Done {
   readonly images: readonly string[]

@@ -5,9 +5,11 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freeBytesAgain } from '../../src/store/space-watch.ts'
-import { fractionsOf } from './fractions.ts'
-import type { FullBed, FullServer, SomeLimits } from './full-bed.ts'
+import { freeBytesAgain } from '../../../src/store/space-watch.ts'
+import { fractionsOf } from '../fractions.ts'
+import { plain as conv_id } from '../lanes.ts'
+import { becomes } from '../waits.ts'
+import type { FullBed, FullServer } from './full-bed.ts'
 import {
   canBeCanceled,
   canBeRead,
@@ -24,8 +26,8 @@ import {
   makeOne,
   newKnowledge,
 } from './full-knowledge.ts'
-import { becomes, startLoad } from './full-load.ts'
-import { plain as conv_id } from './lanes.ts'
+import { startLoad } from './full-load.ts'
+import type { Limits } from './serve.ts'
 import { freeBytesOf, mountDisk, type SmallDisk, takeTheRest } from './small-disk.ts'
 
 const mib = 1024 * 1024
@@ -47,7 +49,7 @@ interface Form {
   readonly others_mb: number
   /** Of a task. */
   readonly bytes: number
-  readonly limits: SomeLimits & { readonly disk_free_bytes_min: number }
+  readonly limits: Limits & { readonly disk_free_bytes_min: number }
   /** How often others take the last byte while callers fill the disk. */
   readonly thefts: number
   /** Whether callers fill the disk once more before the end, once others have made room. */
@@ -101,7 +103,7 @@ export interface Counts {
 /** A control has other limits, or always the same form. */
 export interface Change {
   readonly form?: Partial<Form>
-  readonly limits?: SomeLimits
+  readonly limits?: Limits
 }
 
 /** The faults that were injected. */
@@ -138,9 +140,11 @@ export async function fillDisk(
     return 1 + form.thefts + Number(form.takes_last)
   } catch (error) {
     const { events, said } = trial.served
-    const told = events.filter((event) => event !== 'request_refused').slice(-20)
+    const logged = events()
+      .filter((event) => event !== 'request_refused')
+      .slice(-20)
     const { stack } = error as Error
-    throw new Error(`${JSON.stringify(form)}: ${stack}\ntold ${told}; said ${said()}`)
+    throw new Error(`${JSON.stringify(form)}: ${stack}\nlogged ${logged}; said ${said()}`)
   } finally {
     await trial.served.kill()
     disk.remove()
@@ -224,8 +228,8 @@ async function makeRoom(trial: Trial): Promise<void> {
   await becomes('writes are taken again', () => makeOne(served, knowledge))
   await becomes('it is ready again', async () => (await served.get('/readyz')).status === 200)
   const isOver = (): boolean =>
-    served.events.findLast((event) => /space/.test(event)) !== 'no_space'
-  await becomes('space_back is told', isOver)
+    served.events().findLast((event) => /space/.test(event)) !== 'no_space'
+  await becomes('space_back is logged', isOver)
 }
 
 /** Ends three of four tasks, which frees pages of the file. */

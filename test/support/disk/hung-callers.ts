@@ -7,12 +7,11 @@ import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { credentials, type ServiceError, status } from '@grpc/grpc-js'
-import { faultOfStatus } from '../../src/client/grpc-messages.ts'
-import { signatureOf } from '../../src/codec/signature.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { openClient, type TestClient } from './grpc-client.ts'
-import type { Target } from './lane-callers.ts'
-import { plain } from './lanes.ts'
+import { faultOfStatus } from '../../../src/client/grpc-messages.ts'
+import { openClient, type TestClient } from '../grpc-client.ts'
+import { pathOf, type Target } from '../lane-callers.ts'
+import { plain } from '../lanes.ts'
+import { timeOfDay } from './serve.ts'
 
 export const ways = ['http', 'grpc'] as const
 export type Way = (typeof ways)[number]
@@ -53,7 +52,6 @@ export interface HungCallers {
 const grpc_connections = 4
 /** No caller gives up. */
 const deadline_ms = 600_000
-export const timeOfDay = (): number => performance.timeOrigin + performance.now()
 
 export async function openHungCallers(
   target: Target & { readonly operator: string },
@@ -81,10 +79,8 @@ export async function openHungCallers(
       (ref) => `{"type":"create","obj":"task","conv_id":"${plain}","ref":"${ref}","data":${data}}`,
     )
     const body = `{"ops":[${ops}]}`
-    const time = String(Math.floor(systemClock.now_ms() / 1_000))
-    const signature = signatureOf(time, target.secret, body)
-    const path = `/api/1/json/${target.user}/${time}/${signature}`
-    const { status, text, retry_after } = await fetched(`${target.url}${path}`, agent, body)
+    const url = `${target.url}${pathOf(target, body)}`
+    const { status, text, retry_after } = await fetched(url, agent, body)
     const { request_proc, ops: results = [] } = JSON.parse(text) as {
       readonly request_proc: string
       readonly ops?: readonly { readonly proc: string }[]

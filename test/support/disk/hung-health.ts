@@ -2,9 +2,10 @@
  * What an operator sees of a program whose disk hangs: its probes, its log, its metrics, and its
  * memory.
  */
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import { type Hold, linesOf, must, soon_ms } from './hung-hold.ts'
-import { until } from './hung-server.ts'
+
+import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { soon_ms, until } from '../waits.ts'
+import { type Hold, linesOf, must } from './hung-hold.ts'
 
 export type HealthWatch = ReturnType<typeof watchHealth>
 

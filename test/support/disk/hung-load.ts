@@ -2,20 +2,12 @@
  * How a hold begins, and more requests than the program may hold: which of them wait, and what the
  * others are told.
  */
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import { timeOfDay, type Way, ways } from './hung-callers.ts'
-import {
-  answered,
-  bytesOf,
-  type Hold,
-  isOk,
-  later_ms,
-  must,
-  opsOf,
-  soon_ms,
-  waiting,
-} from './hung-hold.ts'
-import { until } from './hung-server.ts'
+
+import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { later_ms, soon_ms, until } from '../waits.ts'
+import { type Way, ways } from './hung-callers.ts'
+import { answered, bytesOf, type Hold, isOk, must, opsOf, waiting } from './hung-hold.ts'
+import { timeOfDay } from './serve.ts'
 
 /** From `began_at` on a write of the kind hangs, and no commit ends. */
 export async function begin(one: Hold): Promise<void> {

@@ -2,10 +2,11 @@
  * What the parts of one hold (hung-bed.ts) share: its plan and bounds, the program and its callers,
  * what is counted, and how long something may take on a machine with other work.
  */
-import { availableParallelism, loadavg } from 'node:os'
+
+import type { Edit } from '../store-child.ts'
 import type { HungCallers, SentRequest } from './hung-callers.ts'
-import { type HungLine, type HungServer, type Limits, unedited } from './hung-server.ts'
-import type { Edit } from './store-child.ts'
+import { type HungServer, unedited } from './hung-server.ts'
+import type { Limits, LogLine } from './serve.ts'
 
 /** `close`: the data file hangs, and nothing waits for it before the program is to end. */
 export const kinds = [
@@ -75,13 +76,6 @@ export interface Hold {
 /** The program makes a commit for a probe once in so long. */
 export const probe_every_ms = 1_000
 
-/** As many processes as want each core make everything so much longer. */
-export const slower = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
-
-export const soon_ms = (): number => 1_000 * slower()
-
-export const later_ms = (): number => 10_000 * slower()
-
 export function must(is_so: boolean, says: string): asserts is_so {
   if (!is_so) throw new Error(says)
 }
@@ -105,7 +99,7 @@ export function linesOf(
   event: string,
   from_at: number,
   is_under_way: boolean,
-): readonly HungLine[] {
+): readonly LogLine[] {
   return server
     .lines()
     .filter((line) => line.event === event && (line.is_under_way ?? false) === is_under_way)

@@ -12,8 +12,10 @@
  *   checkpoint is left, and it says why; a second one ends it at once.
  * - The file has then, and after a kill, what was answered, nothing that was refused, and no half.
  */
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import { openHungCallers, timeOfDay, type Way, ways } from './hung-callers.ts'
+
+import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { later_ms, soon_ms, until } from '../waits.ts'
+import { openHungCallers, type Way, ways } from './hung-callers.ts'
 import { end, endOf, judgeKilled, signalTwice, stop } from './hung-end.ts'
 import { wrongInFile } from './hung-file.ts'
 import { judgeHealth, watchHealth, watchMemory } from './hung-health.ts'
@@ -22,16 +24,15 @@ import {
   type Hold,
   type HungCounts,
   isOk,
-  later_ms,
   linesOf,
   must,
   opsOf,
   type Plan,
   type Program,
-  soon_ms,
 } from './hung-hold.ts'
 import { begin, flood, judgeAnswers, judgeRefusals } from './hung-load.ts'
-import { type HungBed, until } from './hung-server.ts'
+import type { HungBed } from './hung-server.ts'
+import { timeOfDay } from './serve.ts'
 
 /** Of a request. */
 const ops_max = 1_000

@@ -5,8 +5,8 @@
  */
 import { copyFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { storeOf } from '../../src/store/group-commit.ts'
-import { openWithCommitLog } from './commit-log-setup.ts'
+import { storeOf } from '../../../src/store/group-commit.ts'
+import { openWithCommitLog } from '../commit-log-setup.ts'
 
 export interface FullDisk {
   /** What each commit was answered with, in order: `ok` or a code. */

@@ -3,6 +3,7 @@
  * over gRPC, until they are stopped; while they are refused they come again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { becomes } from '../waits.ts'
 import type { FullServer } from './full-bed.ts'
 import { type Knowledge, put, readTasks } from './full-knowledge.ts'
 
@@ -93,17 +94,4 @@ function newRefs(knowledge: Knowledge): string[] {
 function someOf(refs: readonly string[], count: number, fraction: () => number): string[] {
   const from = Math.floor(fraction() * Math.max(1, refs.length - count))
   return refs.slice(from, from + count)
-}
-
-/** Resolves once it is so; rejects with what was waited for. */
-export async function becomes(
-  what: string,
-  isSo: () => boolean | Promise<boolean>,
-  ms_max = 30_000,
-): Promise<void> {
-  const began_ms = performance.now()
-  while (!(await isSo())) {
-    if (performance.now() - began_ms > ms_max) throw new Error(`not within ${ms_max} ms: ${what}`)
-    await sleep(retry_ms / 2)
-  }
 }

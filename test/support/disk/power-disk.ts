@@ -229,12 +229,3 @@ function tornBy(event: Loose, unit: number, chance: () => number): Fate {
     return is_there
   })
 }
-
-/** The same numbers for the same seed. */
-export function newChance(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
-    return (state >>> 8) / 2 ** 24
-  }
-}

@@ -6,9 +6,9 @@
  */
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Engine } from '../../src/engine/api/engine-api.ts'
-import { openEngine } from '../../src/open.ts'
-import { callback_process, failing_process } from './cli-process.ts'
+import type { Engine } from '../../../src/engine/api/engine-api.ts'
+import { openEngine } from '../../../src/open.ts'
+import { callback_process, failing_process } from '../cli-process.ts'
 
 export const image_ends = ['', '-log-0', '-log-1', '.key'] as const
 export const image_kinds = ['closed', 'killed'] as const

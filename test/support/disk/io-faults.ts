@@ -6,31 +6,24 @@
  * fails, no answer is wrong; the server goes on, or ends by itself within a second with code 3 and
  * one sentence or event; and the file opens then, with everything that was answered.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, constants, loadavg } from 'node:os'
+import { constants } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../../src/client/api.ts'
-import { isClientFault } from '../../src/client/faults.ts'
-import { connect } from '../../src/client.ts'
-import { openEngine } from '../../src/open.ts'
+import type { Client } from '../../../src/client/api.ts'
+import { isClientFault } from '../../../src/client/faults.ts'
+import { connect } from '../../../src/client.ts'
+import { openEngine } from '../../../src/open.ts'
+import { noteOf } from '../lane-callers.ts'
+import { type LaneFile, makeLaneFile, pathIn } from '../lane-file.ts'
+import { judgeLanes, wrongBy } from '../lane-judge.ts'
+import { type Lane, type LaneKind, newLane, requestOf } from '../lanes.ts'
+import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
+import { quickFolder } from '../store-folder.ts'
+import { slower } from '../waits.ts'
 import { buildIoLibrary, type IoEnv } from './io-library.ts'
-import { noteOf } from './lane-callers.ts'
-import { judgeLanes } from './lane-judge.ts'
-import {
-  type Lane,
-  type LaneKind,
-  lane_processes,
-  ledger,
-  newLane,
-  orders,
-  requestOf,
-} from './lanes.ts'
-import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
-import { quickFolder } from './store-folder.ts'
+import { type Serving, startServing, timeOfDay } from './serve.ts'
 
 /** The n-th such call of the process on the file whose path ends like this. */
 export interface Point {
@@ -84,16 +77,15 @@ const kinds: readonly LaneKind[] = [
   ...new Array<LaneKind>(8).fill('single'),
 ]
 const requests_of_lane = 50
-const checkpoint_bytes = 64 * 1024
+const limits = { checkpoint_bytes: 64 * 1024, drain_ms_max: 500 }
 /** A server that neither answers nor ends for so long hangs, unless it waits for a processor. */
 const silent_ms_max = 60_000
 /** Who had so much of one meanwhile did not wait for it. */
 const worked_ms_max = 10_000
-/** A second, or two where a child is replaced, times as many processes as want each core. */
-const stopMsMax = (): number => 2_000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+/** A second, or two where a child is replaced. */
+const stopMsMax = (): number => 2_000 * slower()
 /** A full disk may be so for good. */
 const refused_max = 3
-const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 
 export async function makeIoBed(
@@ -103,8 +95,10 @@ export async function makeIoBed(
   const child = await buildChild('../../bin/conveyor.ts', edits)
   const folder = await quickFolder('conveyor-io-')
   const ioEnv = buildIoLibrary(folder)
+  mkdirSync(join(folder, 'closed'))
+  const { access } = await makeLaneFile(join(folder, 'closed'))
   let tries = 0
-  const bed = { child, folder, ioEnv, env, access: await makeClosed(folder) }
+  const bed = { child, folder, ioEnv, env, access }
   let killed: Promise<void> | undefined
   return {
     async attempt(fault, on) {
@@ -127,38 +121,19 @@ interface Bed {
   readonly ioEnv: IoEnv
   /** What else the environment of the server has. */
   readonly env: Readonly<Record<string, string>>
-  readonly access: Access
-}
-
-interface Access {
-  readonly user: string
-  readonly secret: string
-}
-
-/** The data file that servers begin with. */
-async function makeClosed(folder: string): Promise<Access> {
-  const path = join(folder, 'closed', 'db')
-  mkdirSync(join(folder, 'closed'))
-  const engine = await openEngine(path)
-  for (const definition of lane_processes) await engine.processes.put(definition)
-  const access = await engine.users.add()
-  for (const conv_id of [orders, ledger]) await engine.processes.share(conv_id, access.id)
-  await engine.close()
-  return { user: access.id, secret: access.secret }
+  readonly access: LaneFile['access']
 }
 
 async function makeKilled({ script }: BuiltChild, folder: string): Promise<void> {
   cpSync(join(folder, 'closed'), join(folder, 'killed'), { recursive: true })
-  const killed = spawn(process.execPath, serveArgs(script, join(folder, 'killed', 'db')))
-  await once(createInterface({ input: killed.stdout }), 'line')
-  killed.kill('SIGKILL')
-  await once(killed, 'close')
+  const killed = serveFile(script, pathIn(join(folder, 'killed')), {})
+  await killed.listening
+  killed.child.kill('SIGKILL')
+  await killed.ended
 }
 
-function serveArgs(script: string, path: string): string[] {
-  const limits = ['--checkpoint-bytes', String(checkpoint_bytes), '--drain-ms-max', '500']
-  return [script, 'serve', '--json', '--db', path, '--http', '127.0.0.1:0', ...limits]
-}
+const serveFile = (script: string, path: string, env: NodeJS.ProcessEnv): Serving =>
+  startServing({ script, path, listeners: ['http'], limits, env })
 
 async function attempt(
   { child, folder, ioEnv, env, access }: Bed,
@@ -167,16 +142,16 @@ async function attempt(
   on: State,
 ): Promise<IoResult> {
   cpSync(join(folder, on), own, { recursive: true })
-  const path = join(own, 'db')
+  const path = pathIn(own)
   const log = `${own}.log`
   const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
   try {
     const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
     const of_library = ioEnv(setting)
     const preloaded = [of_library.LD_PRELOAD, env.LD_PRELOAD].filter((one) => one !== undefined)
-    const server = serve(serveArgs(child.script, path), {
-      ...{ ...of_library, ...env, LD_PRELOAD: preloaded.join(':') },
-    })
+    const server = watch(
+      serveFile(child.script, path, { ...of_library, ...env, LD_PRELOAD: preloaded.join(':') }),
+    )
     const told = await load(server, lanes, access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
@@ -234,14 +209,11 @@ interface Server {
   }>
 }
 
-function serve(args: readonly string[], env: Readonly<Record<string, string>>): Server {
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
-  })
-  let said = ''
+/** Ends a server that hangs. */
+function watch({ child, listening, ended, said }: Serving): Server {
   let is_hung = false
   let worked_ms = 0
+  let hung = ''
   const timer = setTimeout(() => {
     const now = workOf(child.pid)
     if (now.is_ready && now.worked_ms - worked_ms < worked_ms_max) {
@@ -250,29 +222,18 @@ function serve(args: readonly string[], env: Readonly<Record<string, string>>): 
       return
     }
     is_hung = true
-    said += ` (${now.worked_ms - worked_ms} ms of processor, threads ${now.threads})`
+    hung = ` (${now.worked_ms - worked_ms} ms of processor, threads ${now.threads})`
     child.kill('SIGKILL')
   }, silent_ms_max)
-  child.stderr.on('data', (text) => {
-    said += text
-  })
-  const line = once(createInterface({ input: child.stdout }), 'line')
-  const exited = once(child, 'exit').then(() => performance.timeOrigin + performance.now())
-  const closed = once(child, 'close')
   return {
-    url: Promise.race([
-      line.then(([text]) => (JSON.parse(text as string) as { readonly http: string }).http),
-      closed.then(() => undefined),
-    ]),
+    url: listening.then((at) => at?.http),
     onAnswer: () => void timer.refresh(),
     stop: () => void child.kill('SIGTERM'),
-    hasNoKey: () => without_key.test(said),
-    ended: (async () => {
-      const ended_ms = await exited
-      const [code, signal] = (await closed) as [number | null, string | null]
+    hasNoKey: () => without_key.test(said()),
+    ended: ended.then(({ code, signal, ended_ms }) => {
       clearTimeout(timer)
-      return { code: code ?? signal ?? '', ended_ms, is_hung, said }
-    })(),
+      return { code: code ?? signal ?? '', ended_ms, is_hung, said: said() + hung }
+    }),
   }
 }
 
@@ -306,12 +267,17 @@ interface Loaded {
 }
 
 /** Sends the requests of all lanes, and stops the server if they were taken. */
-async function load(server: Server, lanes: readonly Lane[], access: Access): Promise<Loaded> {
+async function load(
+  server: Server,
+  lanes: readonly Lane[],
+  access: LaneFile['access'],
+): Promise<Loaded> {
   const url = await server.url
   if (url === undefined) return { is_served: false, served_ms: 0, is_done: false, refused: 0 }
-  const served = { is_served: true, served_ms: performance.timeOrigin + performance.now() }
+  const served = { is_served: true, served_ms: timeOfDay() }
   server.onAnswer()
-  const client = await connect({ url, ...access, ...client_options })
+  const { user, secret } = access
+  const client = await connect({ url, user, secret, ...client_options })
   try {
     const ended = await Promise.all(lanes.map((lane) => sendLane(lane, client, server.onAnswer)))
     const refused = ended.reduce((sum, one) => sum + one.refused, 0)
@@ -424,8 +390,8 @@ async function wrongIn(path: string, lanes: readonly Lane[]): Promise<string | u
     const engine = await openEngine(path, { background: false })
     try {
       const { verdict } = await judgeLanes(engine, lanes)
-      const says = JSON.stringify(verdict)
-      return says === is_whole ? undefined : `the file: ${says.slice(0, 1_000)}`
+      const wrong = wrongBy({ ...verdict })
+      return wrong === undefined ? undefined : `the file: ${wrong.slice(0, 1_000)}`
     } finally {
       await engine.close()
     }

@@ -1,19 +1,11 @@
 /** How a hold ends: the disk works again, or the program is told to end, or is killed. */
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import { timeOfDay, ways } from './hung-callers.ts'
+
+import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { later_ms, soon_ms, until } from '../waits.ts'
+import { ways } from './hung-callers.ts'
 import type { HealthWatch } from './hung-health.ts'
-import {
-  answered,
-  type Hold,
-  isOk,
-  later_ms,
-  linesOf,
-  must,
-  probe_every_ms,
-  soon_ms,
-  waiting,
-} from './hung-hold.ts'
-import { until } from './hung-server.ts'
+import { answered, type Hold, isOk, linesOf, must, probe_every_ms, waiting } from './hung-hold.ts'
+import { timeOfDay } from './serve.ts'
 
 export async function end(one: Hold, health: HealthWatch): Promise<void> {
   const { plan, server } = one

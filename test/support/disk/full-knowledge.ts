@@ -2,13 +2,15 @@
  * What callers of a server know: each task has the version that was answered last, whole, or one
  * that was sent and whose answer is lost. The data of a version depends on ref and number alone.
  */
+
 import { status } from '@grpc/grpc-js'
-import type { Client, ClientOp } from '../../src/client/api.ts'
-import { isClientFault } from '../../src/client/faults.ts'
-import { openEngine } from '../../src/open.ts'
-import { type FullServer, pathIn } from './full-bed.ts'
-import { plain as conv_id } from './lanes.ts'
-import { tasksOf } from './tasks-of.ts'
+import type { Client, ClientOp } from '../../../src/client/api.ts'
+import { isClientFault } from '../../../src/client/faults.ts'
+import { openEngine } from '../../../src/open.ts'
+import { pathIn } from '../lane-file.ts'
+import { plain as conv_id } from '../lanes.ts'
+import { tasksOf } from '../tasks-of.ts'
+import type { FullServer } from './full-bed.ts'
 
 /** Versions from 1 on. */
 interface Known {

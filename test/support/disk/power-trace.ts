@@ -13,8 +13,8 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { block_bytes } from '../../src/store/commit-log/segment-file.ts'
-import { type Call, newTraceReader } from './store-strace.ts'
+import { block_bytes } from '../../../src/store/commit-log/segment-file.ts'
+import { type Call, newTraceReader } from '../store-strace.ts'
 
 interface Span {
   /** Lines of the traces, counted through. */

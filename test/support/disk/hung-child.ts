@@ -5,10 +5,10 @@
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { isFault } from '../../src/core/faults.ts'
-import type { EngineOptions } from '../../src/engine/api/engine-api.ts'
-import { openEngine } from '../../src/open.ts'
-import { plain } from './lanes.ts'
+import { isFault } from '../../../src/core/faults.ts'
+import type { EngineOptions } from '../../../src/engine/api/engine-api.ts'
+import { openEngine } from '../../../src/open.ts'
+import { plain } from '../lanes.ts'
 
 /** With the time of day. */
 export type HungReport = { readonly at: number } & (

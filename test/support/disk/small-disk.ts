@@ -5,8 +5,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, statfsSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { tempFolder } from './package-folder.ts'
-import type { Edit } from './store-child.ts'
+import { tempFolder } from '../package-folder.ts'
+import type { Edit } from '../store-child.ts'
 
 export interface SmallDisk {
   readonly path: string

@@ -2,11 +2,11 @@
  * What must hold of a server whose disk is full: it refuses in time and in the stated words, its
  * reads and cancels go on, and probes and events say it. All throw what is wrong.
  */
-import { shuffled } from './fractions.ts'
+import { shuffled } from '../fractions.ts'
+import { plain as conv_id } from '../lanes.ts'
+import { becomes } from '../waits.ts'
 import type { FullServer } from './full-bed.ts'
 import { cancel, type Knowledge, liveRefs, readTasks } from './full-knowledge.ts'
-import { becomes } from './full-load.ts'
-import { plain as conv_id } from './lanes.ts'
 import { freeBytesOf, type SmallDisk } from './small-disk.ts'
 
 /** What a write of callers takes, about. */
@@ -28,7 +28,7 @@ export async function isRefused(
     if (answer !== '200 ok' && answer !== '507 no_space') throw new Error(`HTTP answers ${answer}`)
     return answer === '507 no_space'
   })
-  if (!served.events.includes('no_space')) throw new Error('no event tells that the disk is full')
+  if (!served.events().includes('no_space')) throw new Error('no event tells that the disk is full')
 }
 
 /** A probe that sends requests is told; one that restarts the process is not. */
@@ -106,7 +106,7 @@ export async function canBeCanceled(
  * again.
  */
 export function checkEvents({ events }: FullServer, times_max: number): void {
-  const space = events.filter((event) => event === 'no_space' || event === 'space_back')
+  const space = events().filter((event) => event === 'no_space' || event === 'space_back')
   const alternates = space.every(
     (event, at) => event === (at % 2 === 0 ? 'no_space' : 'space_back'),
   )
@@ -119,7 +119,7 @@ const breakage: readonly string[] = ['store_failed', 'checkpoint_failed', 'bug']
 
 /** Nothing has failed; where others have taken the last byte, LMDB may say that it was so. */
 export function hasNotFailed({ events, said }: FullServer, is_taken: boolean): void {
-  const failed = events.find((event) => breakage.includes(event))
+  const failed = events().find((event) => breakage.includes(event))
   if (failed !== undefined) throw new Error(`${failed}: ${said()}`)
   if (said() !== '' && !is_taken) throw new Error(said())
 }

@@ -13,16 +13,16 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openEngine } from '../../src/open.ts'
-import { copy_mark } from '../../src/store/commit-log/log-mark.ts'
-import { manifest_key } from '../../src/store/commit-log/manifest.ts'
-import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
-import { knownLog, recoverCommitLog } from '../../src/store/commit-log/recovery.ts'
-import type { FileUsage } from '../../src/store/lmdb/lmdb-tree.ts'
-import type { Tree } from '../../src/store/tree.ts'
-import { openInProcess } from './in-process-tree.ts'
-import { judgeLanes } from './lane-judge.ts'
-import { lane_processes } from './lanes.ts'
+import { openEngine } from '../../../src/open.ts'
+import { copy_mark } from '../../../src/store/commit-log/log-mark.ts'
+import { manifest_key } from '../../../src/store/commit-log/manifest.ts'
+import { openCommitLogTree } from '../../../src/store/commit-log/open.ts'
+import { knownLog, recoverCommitLog } from '../../../src/store/commit-log/recovery.ts'
+import type { FileUsage } from '../../../src/store/lmdb/lmdb-tree.ts'
+import type { Tree } from '../../../src/store/tree.ts'
+import { openInProcess } from '../in-process-tree.ts'
+import { judgeLanes, wrongBy } from '../lane-judge.ts'
+import { lane_processes } from '../lanes.ts'
 import type { Folder } from './power-disk.ts'
 import { type Digests, newImageFolder } from './power-folder.ts'
 import type { ServerTrace } from './power-server.ts'
@@ -44,7 +44,6 @@ export interface PowerJudge {
 }
 
 const whole_every = 16
-const is_whole = JSON.stringify({ lost: [], half: [], strange: [], breaches: [], double: [] })
 /** Of no file: each that is judged had its own or none. */
 const no_id = Buffer.alloc(8)
 
@@ -104,11 +103,11 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
       for (const definition of lane_processes) await engine.processes.put(definition)
       const { verdict, there } = await judgeLanes(engine, own_lanes)
       await engine.users.add()
-      const says = JSON.stringify(verdict)
+      const wrong = wrongBy({ ...verdict })
       return {
         there: own_lanes.map((lane) => there.get(lane) ?? 0),
         has_setup,
-        ...(says === is_whole ? {} : { wrong: says }),
+        ...(wrong !== undefined && { wrong }),
       }
     } finally {
       await engine.close()

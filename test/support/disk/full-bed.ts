@@ -3,29 +3,28 @@
  * and what it answers there: to callers over HTTP and gRPC, to probes, at the operator's page and
  * at the socket of the command line.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+
 import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { connectOwner } from '../../src/cli/admin-connection.ts'
-import type { Client } from '../../src/client/api.ts'
-import { connect } from '../../src/client.ts'
-import { signatureOf } from '../../src/codec/signature.ts'
-import { type ConsoleCalls, type Session, token_header } from '../../src/console/server/messages.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import type { LimitName } from '../../src/core/limits.ts'
-import type { Admin } from '../../src/server/admin/verbs.ts'
-import { makeLaneFile } from './lane-file.ts'
-import { buildChild, type Edit } from './store-child.ts'
-
-export type SomeLimits = Partial<Record<LimitName, number>>
+import { connectOwner } from '../../../src/cli/admin-connection.ts'
+import type { Client } from '../../../src/client/api.ts'
+import { connect } from '../../../src/client.ts'
+import {
+  type ConsoleCalls,
+  type Session,
+  token_header,
+} from '../../../src/console/server/messages.ts'
+import type { Admin } from '../../../src/server/admin/verbs.ts'
+import { pathOf } from '../lane-callers.ts'
+import { makeLaneFile, pathIn } from '../lane-file.ts'
+import { buildChild, type Edit } from '../store-child.ts'
+import { addressesOf, type Limits, startServing } from './serve.ts'
 
 export interface FullBed {
   /** Puts a file without tasks into the folder. */
   putFile(folder: string): void
   /** Serves the file of a folder, also again. */
-  serve(folder: string, limits: SomeLimits): Promise<FullServer>
+  serve(folder: string, limits: Limits): Promise<FullServer>
   remove(): Promise<void>
 }
 
@@ -39,9 +38,9 @@ export interface FullServer {
   post(ops: readonly object[]): Promise<string>
   /** `GET` of the operator's listener, or of the HTTP server. */
   get(path: string, at?: 'operator' | 'http'): Promise<{ status: number; text: string }>
-  /** The names of the events that it has told, in order. */
-  readonly events: readonly string[]
-  /** What it has said beside them. */
+  /** The names of the events in its log, in order. */
+  events(): readonly string[]
+  /** What it has written to standard error beside its log, which LMDB does where something fails. */
   said(): string
   /** Resolves with what is wrong with how it ended. */
   stop(): Promise<string | undefined>
@@ -53,11 +52,8 @@ export type Page = <Name extends keyof ConsoleCalls>(
   input: ConsoleCalls[Name]['in'],
 ) => Promise<ConsoleCalls[Name]['out']>
 
-const file_name = 'tasks.lmdb'
 /** Nothing is sent again: what is refused must be seen. */
 const options = { retries_max: 0, timeout_ms: 100_000, sockets_max: 256 }
-
-export const pathIn = (folder: string): string => join(folder, file_name)
 
 export async function makeFullBed(edits: readonly Edit[]): Promise<FullBed> {
   const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
@@ -65,49 +61,29 @@ export async function makeFullBed(edits: readonly Edit[]): Promise<FullBed> {
   mkdirSync(original)
   const { access } = await makeLaneFile(original)
   const { user, secret, folder: tls } = access
-  const files = readdirSync(original).filter((name) => name.startsWith(file_name))
+  const files = readdirSync(original).filter((name) => name.startsWith('tasks.lmdb'))
   const keys = {
     ca: join(tls, 'ca.crt'),
     cert: join(tls, 'load.crt'),
     key: join(tls, 'load.key'),
   }
-  const words = ['serve', '--json', '--tls', tls].concat(
-    ['http', 'grpc', 'operator'].flatMap((listener) => [`--${listener}`, '127.0.0.1:0']),
-  )
-
-  async function serve(from: string, limits: SomeLimits): Promise<FullServer> {
-    const flags = Object.entries(limits).flatMap(([name, value]) => [
-      `--${name.replaceAll('_', '-')}`,
-      String(value),
-    ])
-    const args = [script, ...words, '--db', pathIn(from), ...flags]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-    const events: string[] = []
-    let said = ''
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      const event = eventIn(line)
-      if (event === undefined) said += `${line}\n`
-      else events.push(event)
-    })
-    const ended = once(child, 'close').then(([code, signal]) => code ?? signal)
-    const [line] = await Promise.race([
-      once(createInterface({ input: child.stdout }), 'line'),
-      ended.then((code) => Promise.reject(new Error(`serve ended with ${code}: ${said}`))),
-    ])
-    const at = JSON.parse(String(line)) as Readonly<Record<'http' | 'grpc' | 'operator', string>>
+  async function serve(from: string, limits: Limits): Promise<FullServer> {
+    const listeners = ['http', 'grpc', 'operator'] as const
+    const serving = startServing({ script, path: pathIn(from), listeners, tls, limits })
+    const { child, ended } = serving
+    const at = await addressesOf(serving)
     const http = await connect({ url: at.http, user, secret, ...options })
     const grpc = await connect({ address: at.grpc, ...keys, ...options })
     const admin = (await connectOwner(pathIn(from))) as Admin
     const page = await signIn(at.operator, admin)
     const closeAll = () => Promise.all([http.close(), grpc.close(), admin.close()])
     return {
-      ...{ http, grpc, admin, page, events },
-      said: () => said,
+      ...{ http, grpc, admin, page },
+      events: () => serving.lines().map(({ event }) => event),
+      said: () => serving.said().replace(/^{.*}\n/gm, ''),
       async post(ops) {
         const body = JSON.stringify({ ops })
-        const time = String(Math.floor(systemClock.now_ms() / 1_000))
-        const path = `${user}/${time}/${signatureOf(time, secret, body)}`
-        const answer = await fetch(`${at.http}/api/1/json/${path}`, { method: 'POST', body })
+        const answer = await fetch(`${at.http}${pathOf(access, body)}`, { method: 'POST', body })
         const { request_proc } = (await answer.json()) as { readonly request_proc: string }
         return `${answer.status} ${request_proc}`
       },
@@ -118,8 +94,8 @@ export async function makeFullBed(edits: readonly Edit[]): Promise<FullBed> {
       async stop() {
         await closeAll()
         child.kill('SIGTERM')
-        const code = await ended
-        return code === 0 ? undefined : `it ended with ${code}: ${said}`
+        const { code, signal } = await ended
+        return code === 0 ? undefined : `it ended with ${code ?? signal}: ${serving.said()}`
       },
       async kill() {
         child.kill('SIGKILL')
@@ -135,15 +111,6 @@ export async function makeFullBed(edits: readonly Edit[]): Promise<FullBed> {
     putFile(to) {
       for (const name of files) cpSync(join(original, name), join(to, name))
     },
-  }
-}
-
-/** LMDB says what fails in lines of its own. */
-function eventIn(line: string): string | undefined {
-  try {
-    return (JSON.parse(line) as { readonly event?: string }).event
-  } catch {
-    return undefined
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { top } from './package-folder.ts'
+import { top } from '../package-folder.ts'
 
 /** Why it cannot be had here. */
 export function whyNoIoLibrary(): string | undefined {
@@ -27,7 +27,7 @@ export type IoEnv = (setting: IoSetting) => Readonly<Record<string, string>>
 
 export function buildIoLibrary(folder: string): IoEnv {
   const library = join(folder, 'io-faults.so')
-  const source = join(top, 'test/support/io-faults.c')
+  const source = join(top, 'test/support/disk/io-faults.c')
   const built = spawnSync('gcc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'])
   if (built.status !== 0) throw new Error(String(built.stderr))
   return ({ path, log, fault, hold }) => ({

@@ -5,18 +5,20 @@
  * default the write that begins to hang may keep the event loop, the next one does not while writes
  * are slow; without blocking commits none does.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import { timeOfDay } from './hung-callers.ts'
+import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { later_ms, slower, soon_ms, until } from '../waits.ts'
 import type { HungOrder, HungReport } from './hung-child.ts'
 import { type Judged, wrongInFile } from './hung-file.ts'
-import { later_ms, must, type Plan, slower, soon_ms } from './hung-hold.ts'
-import { type HungBed, holdsOf, rssOf, until } from './hung-server.ts'
+import { must, type Plan } from './hung-hold.ts'
+import { type HungBed, holdsOf } from './hung-server.ts'
+import { rssOf, timeOfDay } from './serve.ts'
 
 const mb = 1024 * 1024
 const limits = { queue_bytes_max: 2 * mb, waiting_bytes_max: 8 * mb, slow_commit_ms: 150 }
@@ -33,7 +35,7 @@ interface Call extends Judged {
 
 /** Throws what is wrong. */
 export async function holdLibrary(bed: HungBed, plan: Plan): Promise<void> {
-  const { script } = await bed.built('hung-child.ts')
+  const { script } = await bed.built('disk/hung-child.ts')
   const path = bed.copy()
   const holds = holdsOf(path)
   const is_blocking = plan.hold_ms % 2 === 0

@@ -3,19 +3,15 @@
  * its data file can be held up (io-library.ts), as by a disk that hangs or is slow; and what is seen
  * of it from outside: its lines, its health, its memory.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
-import { pause, steadyClock } from '../../src/core/clock.ts'
-import type { LimitName } from '../../src/core/limits.ts'
+import type { Target } from '../lane-callers.ts'
+import { type LaneFile, makeLaneFile } from '../lane-file.ts'
+import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
+import { quickFolder } from '../store-folder.ts'
 import { buildIoLibrary, type IoEnv } from './io-library.ts'
-import type { Target } from './lane-callers.ts'
-import { type LaneFile, makeLaneFile } from './lane-file.ts'
-import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
-import { quickFolder } from './store-folder.ts'
+import { addressesOf, type Limits, type Serving, startServing } from './serve.ts'
 
 export const held_files = ['log', 'data'] as const
 export type HeldFile = (typeof held_files)[number]
@@ -29,26 +25,12 @@ export interface Holds {
   release(): void
 }
 
-export interface HungServer extends Holds {
-  readonly child: ChildProcess
+export interface HungServer extends Holds, Serving {
   readonly target: Target & { readonly operator: string }
   /** Of the file, which is the server's alone. */
   readonly path: string
-  /** The lines of its log so far. */
-  lines(): readonly HungLine[]
-  rss_mb(): number
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>
   remove(): void
 }
-
-export interface HungLine {
-  readonly event: string
-  readonly time: string
-  readonly is_under_way?: boolean
-  readonly what?: string
-}
-
-export type Limits = Partial<Record<LimitName, number>>
 
 export interface HungBed {
   readonly file: LaneFile
@@ -60,8 +42,6 @@ export interface HungBed {
   start(limits: Limits, edits?: readonly Edit[]): Promise<HungServer>
   remove(): void
 }
-
-const listeners = ['--http', '--grpc', '--operator'].flatMap((name) => [name, '127.0.0.1:0'])
 
 export async function makeHungBed(): Promise<HungBed> {
   const folder = await quickFolder('conveyor-hung-')
@@ -111,46 +91,15 @@ interface Start {
 }
 
 async function startServer({ script, path, limits, ioEnv, access }: Start): Promise<HungServer> {
-  const flags = Object.entries(limits).flatMap(([name, value]) => [
-    `--${name.replaceAll('_', '-')}`,
-    String(value),
-  ])
-  const words = ['serve', '--json', '--db', path, '--tls', access.folder, ...listeners, ...flags]
   const holds = holdsOf(path)
-  const child = spawn(process.execPath, [script, ...words], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...ioEnv(holds.setting) },
-  })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    said += text
-  })
-  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }))
-  const first = once(createInterface({ input: child.stdout as Readable }), 'line')
-  const line = await Promise.race([first.then(([text]) => String(text)), ended.then(() => '')])
-  if (line === '') throw new Error(`it did not start: ${said}`)
-  const { http, grpc, operator } = JSON.parse(line) as Record<string, string>
+  const listeners = ['http', 'grpc', 'operator'] as const
+  const tls = access.folder
+  const serving = startServing({ script, path, listeners, tls, limits, env: ioEnv(holds.setting) })
+  const { http, grpc, operator } = await addressesOf(serving)
   return {
-    ...{ ...holds, child, path, ended },
-    target: { ...access, url: String(http), address: String(grpc), operator: String(operator) },
-    lines: () => said.split('\n').flatMap(lineOf),
-    rss_mb: () => rssOf(child.pid),
+    ...{ ...serving, ...holds, path },
+    target: { ...access, url: http, address: grpc, operator },
     remove: () => rmSync(join(path, '..'), { recursive: true, force: true }),
-  }
-}
-
-function lineOf(text: string): HungLine[] {
-  if (!text.startsWith('{') || !text.endsWith('}')) return []
-  return [JSON.parse(text) as HungLine]
-}
-
-/** 0 where the process has ended. */
-export function rssOf(pid: number | undefined): number {
-  try {
-    const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return Math.round(Number(kb ?? 0) / 1_024)
-  } catch {
-    return 0
   }
 }
 
@@ -171,18 +120,3 @@ export function holdsOf(path: string) {
   }
   return { ...holds, setting }
 }
-
-/** Resolves with the milliseconds until `is_so`; undefined where it is not so in time. */
-export async function until(
-  is_so: () => boolean | Promise<boolean>,
-  ms_max: number,
-): Promise<number | undefined> {
-  const began_ms = performance.now()
-  for (;;) {
-    if (await is_so()) return performance.now() - began_ms
-    if (performance.now() - began_ms > ms_max) return undefined
-    await pause(steadyClock, look_ms)
-  }
-}
-
-const look_ms = 5
