@@ -14,7 +14,6 @@ import { loadSchema } from '../src/server/grpc/schema.ts'
 import { createOp } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
-import { hostile_frames } from './support/hostile-frames.ts'
 import { codePath, node_flags } from './support/package-folder.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -37,12 +36,12 @@ async function endWell(server: TestGrpc): Promise<void> {
 
 describe('hostile peers', () => {
   test('a drain that waits for a call of a connection that is not read ends, and keeps its program alive', () => {
-    const row = hostile_frames.rows.findIndex(({ says }) => says === 'a reset of three bytes')
-    const module = JSON.stringify(codePath('test/support/hostile-frames'))
+    const module = JSON.stringify(codePath('test/support/hostile/frames'))
     const script = `const { hostile_frames } = await import(${module})
-      const bed = await hostile_frames.open()
-      await bed.answerTo(${row})
-      await bed.close()
+      const runner = await hostile_frames.open()
+      const row = hostile_frames.rows.find(([says]) => says === 'a reset of three bytes')
+      await runner.answerTo(row[2], 0, row[1])
+      await runner.close()
       console.log('closed')`
     const args = [...node_flags, '--input-type=module', '-e', script]
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined }

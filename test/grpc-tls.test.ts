@@ -26,7 +26,7 @@ import {
 } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
 import { type EmittedEvent, openGrpc, type TestGrpc } from './support/grpc-server.ts'
-import { refused_certificates } from './support/hostile-certificates.ts'
+import { refused_certificates } from './support/hostile/certificates.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
 

@@ -39,7 +39,7 @@ const looks_seldom: readonly Edit[] = [
 const lost = /version \d+ was answered, there is|answered with not_found_task/
 
 const keeps_tasks: readonly Edit[] = [
-  { file: 'engine/submission.ts', from: "name === 'cancel'", to: 'false' },
+  { file: 'engine/requests/submission.ts', from: "name === 'cancel'", to: 'false' },
 ]
 
 export const proof: Proof = {

@@ -114,7 +114,7 @@ export const proof: Proof = {
     ]),
     control('a program that makes a transaction of each op', [
       {
-        file: 'engine/submission.ts',
+        file: 'engine/requests/submission.ts',
         from: 'return new Promise((resolve, reject) => {\n      const began_ms',
         to:
           'if (ops.length > 1) return submit(ops.slice(0, 1), caller, may_wait).then(async (one) => ' +
@@ -124,7 +124,7 @@ export const proof: Proof = {
     ]),
     control('a program that resumes a task twice', [
       {
-        file: 'engine/ops.ts',
+        file: 'engine/tasks/ops.ts',
         from: 'if (resume_at !== stays) advance(tx, process, draft, resume_at)',
         to: 'for (let n = 0; resume_at !== stays && n < 2; n++) advance(tx, process, draft, resume_at)',
       },

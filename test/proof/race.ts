@@ -41,7 +41,7 @@ function control(says: string, edits: readonly Edit[]): Experiment {
   }
 }
 
-const file = 'engine/task-rules.ts'
+const file = 'engine/tasks/task-rules.ts'
 
 export const proof: Proof = {
   name: 'race',

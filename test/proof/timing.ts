@@ -25,12 +25,12 @@ const stops_early: Edit = {
   to: 'if (given.every((byte, at) => byte === made[at]))',
 }
 const skips_unknown: Edit = {
-  file: 'engine/secrets-to-compare.ts',
+  file: 'engine/access/secrets-to-compare.ts',
   from: 'return (found ?? other) as readonly string[]',
   to: 'return found ?? []',
 }
 const skips_closed: Edit = {
-  file: 'engine/addresses.ts',
+  file: 'engine/access/addresses.ts',
   from: 'if (!isHashOf(hash, webhookParts',
   to: 'if (nonce === no_nonce || !isHashOf(hash, webhookParts',
 }

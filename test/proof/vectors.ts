@@ -8,9 +8,9 @@
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { whenWorse, worse_variable } from '../support/hostile-row.ts'
+import { whenWorse, worse_variable } from '../support/hostile/row.ts'
+import type { Trial } from '../support/hostile/vectors-child.ts'
 import { buildChild, type Edit } from '../support/store-child.ts'
-import type { Trial } from '../support/vectors-child.ts'
 import type { Experiment, Given, Outcome, Proof } from './proof.ts'
 
 interface Worse {
@@ -74,7 +74,7 @@ const worse: readonly Worse[] = [
       only: ['access', '^create with'],
     },
     edit: {
-      file: 'engine/ops.ts',
+      file: 'engine/tasks/ops.ts',
       from: '(from.grantBits(user, conv_id) & grant_bits[op.type])',
       to: `(from.grantBits(user, conv_id) & (${whenWorse('rights')} ? 7 : grant_bits[op.type]))`,
     },
@@ -161,7 +161,10 @@ async function triedAll({ n, seed }: Given): Promise<ReadonlyMap<string, Outcome
     { name: 'claim', is_worse: false, first: seed % all, count: n },
     ...worse.map(({ name, only }) => ({ name, is_worse: true, only, first: 0 })),
   ]
-  const child = await buildChild('vectors-child.ts', [...worse.map(({ edit }) => edit), to_thread])
+  const child = await buildChild('hostile/vectors-child.ts', [
+    ...worse.map(({ edit }) => edit),
+    to_thread,
+  ])
   try {
     const { stdout } = await promisify(execFile)(
       process.execPath,

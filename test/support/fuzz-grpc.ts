@@ -17,7 +17,7 @@ import type { FuzzBed } from './fuzz-bed.ts'
 import type { Dice } from './fuzz-ops.ts'
 import { mutated } from './fuzz-requests.ts'
 import { framed } from './grpc-raw.ts'
-import { frame, headersBlock, preface, frame_types as types } from './http2-frames.ts'
+import { frame, headersBlock, preface, frame_types as types } from './hostile/http2-frames.ts'
 
 const { service } = loadSchema()
 /** What is answered later is answered for other tests; what counts here is that nothing breaks. */

@@ -20,25 +20,25 @@ interface Mutant {
 const mutants: readonly Mutant[] = [
   {
     says: 'the change time goes back with the clock',
-    file: 'engine/task-store.ts',
+    file: 'engine/tasks/task-store.ts',
     from: 'task.change_ms = Math.max(tx.now_ms, task.change_ms)',
     to: 'task.change_ms = WRONG ? tx.now_ms : Math.max(tx.now_ms, task.change_ms)',
   },
   {
     says: 'no signal when a node falls below its count',
-    file: 'engine/run-queue.ts',
+    file: 'engine/tasks/run-queue.ts',
     from: 'if (!is_reached && !(before >= value && now < value)) continue',
     to: 'if (!is_reached && (WRONG || !(before >= value && now < value))) continue',
   },
   {
     says: 'a caller is not told that its task has failed',
-    file: 'engine/task-store.ts',
+    file: 'engine/tasks/task-store.ts',
     from: 'if (task.caller_id !== undefined && is_over[task.status])',
     to: "if (task.caller_id !== undefined && is_over[task.status] && !(WRONG && task.status === 'failed'))",
   },
   {
     says: 'a task that moves keeps its timer',
-    file: 'engine/transitions.ts',
+    file: 'engine/tasks/transitions.ts',
     from: 'task.due_ms = 0\n  if (task.trace',
     to: 'if (!WRONG) task.due_ms = 0\n  if (task.trace',
   },
@@ -50,25 +50,25 @@ const mutants: readonly Mutant[] = [
   },
   {
     says: 'a sum forgets what it was',
-    file: 'engine/node-counters.ts',
+    file: 'engine/transactions/node-counters.ts',
     from: 'decodeSum(tx.get(key)) + value',
     to: '(WRONG ? 0 : decodeSum(tx.get(key))) + value',
   },
   {
     says: 'a task that is not kept keeps its ref',
-    file: 'engine/task-store.ts',
+    file: 'engine/tasks/task-store.ts',
     from: 'if (was_live && !live && !keep_ended) giveRefBack',
     to: 'if (was_live && !live && !keep_ended && !WRONG) giveRefBack',
   },
   {
     says: 'a queue gives its newest task',
-    file: 'engine/queue-command.ts',
+    file: 'engine/tasks/queue-command.ts',
     from: 'reverse: newest })',
     to: 'reverse: newest || WRONG })',
   },
   {
     says: 'a grant of one right gives all',
-    file: 'engine/evaluation-context.ts',
+    file: 'engine/tasks/evaluation-context.ts',
     from: '& grant_bits[can]) !== 0',
     to: '& (WRONG ? 7 : grant_bits[can])) !== 0',
   },
@@ -94,19 +94,19 @@ export interface Found {
 const time_mutants: readonly Mutant[] = [
   {
     says: 'ids follow the clock alone',
-    file: 'engine/task-ids.ts',
+    file: 'engine/transactions/task-ids.ts',
     from: 'if (now_s > seconds)',
     to: 'if (now_s > seconds || (WRONG && now_s !== seconds))',
   },
   {
     says: 'timers fire a minute early',
-    file: 'engine/timers.ts',
+    file: 'engine/timers/due-work.ts',
     from: 'Math.min(next_ms, tx.now_ms)',
     to: 'tx.now_ms + (WRONG ? 60_000 : 0)',
   },
   {
     says: 'an opening forgets timers',
-    file: 'engine/timer-transactions.ts',
+    file: 'engine/timers/timer-transactions.ts',
     from: 'if (first_ms !== undefined) due.set',
     to: 'if (first_ms !== undefined && !WRONG) due.set',
   },

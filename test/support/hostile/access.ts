@@ -2,9 +2,9 @@
  * Callers who ask for more than their rights: each op with each set of rights, tasks by the ids of
  * other processes, users and rights that are gone. Every other row is signed in headers.
  */
-import type { Can } from '../../src/engine/api/process-api.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
-import { conv_id, definition, node, openHttp, type Signing, type TestHttp } from './http-server.ts'
+import type { Can } from '../../../src/engine/api/process-api.ts'
+import { conv_id, definition, node, openHttp, type Signing, type TestHttp } from '../http-server.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
 const cans: readonly Can[] = ['create', 'modify', 'show']
 /** By the bits of a number: all sets of rights. */
@@ -13,7 +13,7 @@ const user_of_set = (at: number): string => String(20_000 + at)
 /** He may do all in process 1236, and nothing in 1235. */
 const elsewhere = '20100'
 
-interface Bed {
+interface Harness {
   readonly server: TestHttp
   readonly secrets: Readonly<Record<string, string>>
   /** Ids of tasks that wait, by their process. */
@@ -22,21 +22,25 @@ interface Bed {
   newUser(): Promise<Signing & { readonly user: string }>
 }
 
-interface Row extends HostileRow {
-  /** The op or ops, and who signs. */
-  ask(bed: Bed): Promise<readonly [asked: object, how: Signing]> | readonly [object, Signing]
-}
+/** The op or ops, and who signs. */
+type Sent = (
+  on: Harness,
+) => Promise<readonly [asked: object, how: Signing]> | readonly [object, Signing]
+type Row = HostileRow<Sent>
 
 const op = (type: string, more: object = {}): object => ({
   ...{ type, obj: 'task', conv_id, data: {} },
   ...(type === 'create' ? {} : { ref: 'there' }),
   ...more,
 })
-const as = ({ secrets }: Bed, user: string): Signing => ({ user, secret: secrets[user] as string })
+const as = ({ secrets }: Harness, user: string): Signing => ({
+  user,
+  secret: secrets[user] as string,
+})
 const denied = 'access_denied'
 
 /** [what it is, the codes, the ops, of the user with all rights in 1234, given the ids of tasks]. */
-const by_one: readonly (readonly [string, string, (ids: Bed['ids']) => object])[] = [
+const by_one: readonly (readonly [string, string, (ids: Harness['ids']) => object])[] = [
   ['a process of others', denied, () => op('create', { conv_id: '1235' })],
   ['a process that is not there', denied, () => op('create', { conv_id: '999' })],
   [
@@ -116,7 +120,11 @@ const by_one: readonly (readonly [string, string, (ids: Bed['ids']) => object])[
 ]
 
 /** [what has happened to a user, the code of a create in 1234 then]. */
-const gone: readonly (readonly [string, string, (bed: Bed, user: string) => Promise<unknown>])[] = [
+const gone: readonly (readonly [
+  string,
+  string,
+  (on: Harness, user: string) => Promise<unknown>,
+])[] = [
   ['the user removed', 'bad_signature', ({ server }, user) => server.engine.users.remove(user)],
   [
     'the right taken away',
@@ -143,61 +151,54 @@ const gone: readonly (readonly [string, string, (bed: Bed, user: string) => Prom
 const rows: readonly Row[] = [
   ...sets.flatMap((set, at) =>
     cans.map(
-      (can): Row => ({
-        says: `${can} with the rights ${set.join() || 'none'}`,
-        code: set.includes(can) ? 'ok' : denied,
-        async ask(bed) {
+      (can): Row => [
+        `${can} with the rights ${set.join() || 'none'}`,
+        set.includes(can) ? 'ok' : denied,
+        async (on) => {
           // The one of the row before may have ended with it.
-          await bed.server.engine.create({ conv_id, ref: 'there', data: {} })
-          return [op(can), as(bed, user_of_set(at))]
+          await on.server.engine.create({ conv_id, ref: 'there', data: {} })
+          return [op(can), as(on, user_of_set(at))]
         },
-      }),
+      ],
     ),
   ),
-  ...by_one.map(
-    ([says, code, asked]): Row => ({
-      ...{ says, code },
-      ask: (bed) => [asked(bed.ids), {}],
-    }),
-  ),
+  ...by_one.map(([says, code, asked]): Row => [says, code, (on) => [asked(on.ids), {}]]),
   ...gone.map(
-    ([says, code, happens]): Row => ({
-      ...{ says, code },
-      async ask(bed) {
-        const who = await bed.newUser()
-        await happens(bed, who.user)
+    ([says, code, happens]): Row => [
+      says,
+      code,
+      async (on) => {
+        const who = await on.newUser()
+        await happens(on, who.user)
         return [op('create'), who]
       },
-    }),
+    ],
   ),
-  {
-    says: 'the secret of another with more rights',
-    code: 'bad_signature',
-    ask: ({ secrets }) => [
-      op('create'),
-      { user: elsewhere, secret: secrets[user_of_set(7)] as string },
+  [
+    'the secret of another with more rights',
+    'bad_signature',
+    ({ secrets }) => [op('create'), { user: elsewhere, secret: secrets[user_of_set(7)] as string }],
+  ],
+  [
+    'an id of 1235, by one who may do all in 1236',
+    'not_found_task',
+    (on) => [
+      op('modify', { conv_id: '1236', ref: undefined, obj_id: on.ids['1235'] }),
+      as(on, elsewhere),
     ],
-  },
-  {
-    says: 'an id of 1235, by one who may do all in 1236',
-    code: 'not_found_task',
-    ask: (bed) => [
-      op('modify', { conv_id: '1236', ref: undefined, obj_id: bed.ids['1235'] }),
-      as(bed, elsewhere),
-    ],
-  },
-  {
-    says: 'rights of a process that was removed and put again',
-    code: denied,
-    async ask(bed) {
-      const { processes } = bed.server.engine
+  ],
+  [
+    'rights of a process that was removed and put again',
+    denied,
+    async (on) => {
+      const { processes } = on.server.engine
       await processes.put(waiting(1240))
       await processes.share('1240', elsewhere)
       await processes.remove('1240')
       await processes.put(waiting(1240))
-      return [op('create', { conv_id: '1240' }), as(bed, elsewhere)]
+      return [op('create', { conv_id: '1240' }), as(on, elsewhere)]
     },
-  },
+  ],
 ]
 
 const waiting = (obj_id: number): object =>
@@ -207,7 +208,7 @@ const waiting = (obj_id: number): object =>
     node('end', 2, []),
   ])
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Sent>> {
   const bugs: unknown[] = []
   const server = await openHttp({ onBug: (bug) => bugs.push(bug) })
   const { engine } = server
@@ -226,7 +227,7 @@ async function openBed(): Promise<HostileBed> {
   for (const [at, set] of sets.entries()) await addUser(user_of_set(at), conv_id, set)
   await addUser(elsewhere, '1236', cans)
   let users = 30_000
-  const bed: Bed = {
+  const on: Harness = {
     ...{ server, secrets, ids },
     async newUser() {
       const user = String(users++)
@@ -235,8 +236,8 @@ async function openBed(): Promise<HostileBed> {
   }
   return {
     bugs,
-    async answerTo(at) {
-      const [asked, how] = await (rows[at] as Row).ask(bed)
+    async answerTo(sent, at) {
+      const [asked, how] = await sent(on)
       return codesOf(await server.send(bodyOf(asked), { sign: at % 2 ? 'hmac' : 'path', ...how }))
     },
     honest: async () => codesOf(await server.send(bodyOf(op('create')))),
@@ -255,4 +256,4 @@ function codesOf({ body }: { readonly body: string }): string {
   return request_proc === 'ok' ? ops.map(({ proc }) => proc).join(' ') : request_proc
 }
 
-export const hostile_access: HostileClass = { name: 'access', rows, open: openBed }
+export const hostile_access: HostileClass<Sent> = { name: 'access', rows, open }

@@ -4,71 +4,23 @@
  * None of them may reach the server that listens inside.
  */
 
-import { call, requestOf } from './call-executor.ts'
-import { callServer } from './call-server.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
+import { call, requestOf } from '../call-executor.ts'
+import { callServer } from '../call-server.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
 /** The first, the last and one in the middle of each block, and other ways to write them. */
 const refused_addresses = [
-  '0.0.0.0',
-  '0.1.2.3',
-  '10.0.0.1',
-  '10.255.255.255',
-  '100.64.0.1',
-  '100.100.100.200',
-  '100.127.255.255',
-  '127.0.0.1',
-  '127.255.255.254',
-  '169.254.169.254',
-  '172.16.0.1',
-  '172.31.255.255',
-  '192.0.0.8',
-  '192.0.2.1',
-  '192.88.99.1',
-  '192.168.0.1',
-  '198.18.0.1',
-  '198.19.255.255',
-  '198.51.100.7',
-  '203.0.113.7',
-  '224.0.0.1',
-  '239.255.255.255',
-  '240.0.0.1',
-  '255.255.255.255',
-  '::',
-  '::1',
-  '0:0:0:0:0:0:0:1',
-  '::127.0.0.1',
-  '::ffff:127.0.0.1',
-  '::ffff:7f00:1',
-  '0:0:0:0:0:ffff:a00:1',
-  '::ffff:169.254.169.254',
-  '::ffff:0:127.0.0.1',
-  '64:ff9b::7f00:1',
-  '64:ff9b::10.0.0.1',
-  '64:ff9b:1::1',
-  '2002:7f00:1::',
-  '2002:a00:1::1',
-  '100::1',
-  '2001::1',
-  '2001:0:4136:e378:8000:63bf:3fff:fdd2',
-  '2001:2::1',
-  '2001:10::1',
-  '2001:20::1',
-  '2001:1ff:ffff::1',
-  '2001:db8::1',
-  '3fff::1',
-  '3fff:fff:ffff::1',
-  '5f00::1',
-  'fc00::1',
-  'fd00:ec2::254',
-  'fe80::1',
-  'fe80::1%eth0',
-  '2606:4700::1%eth0',
-  'fec0::1',
-  'ff02::1',
-  'localhost',
-  '',
-  '1.2.3',
+  ...['0.0.0.0', '0.1.2.3', '10.0.0.1', '10.255.255.255', '100.64.0.1', '100.100.100.200'],
+  ...['100.127.255.255', '127.0.0.1', '127.255.255.254', '169.254.169.254', '172.16.0.1'],
+  ...['172.31.255.255', '192.0.0.8', '192.0.2.1', '192.88.99.1', '192.168.0.1', '198.18.0.1'],
+  ...['198.19.255.255', '198.51.100.7', '203.0.113.7', '224.0.0.1', '239.255.255.255', '240.0.0.1'],
+  ...['255.255.255.255', '::', '::1', '0:0:0:0:0:0:0:1', '::127.0.0.1', '::ffff:127.0.0.1'],
+  ...['::ffff:7f00:1', '0:0:0:0:0:ffff:a00:1', '::ffff:169.254.169.254', '::ffff:0:127.0.0.1'],
+  ...['64:ff9b::7f00:1', '64:ff9b::10.0.0.1', '64:ff9b:1::1', '2002:7f00:1::', '2002:a00:1::1'],
+  ...['100::1', '2001::1', '2001:0:4136:e378:8000:63bf:3fff:fdd2', '2001:2::1', '2001:10::1'],
+  ...['2001:20::1', '2001:1ff:ffff::1', '2001:db8::1', '3fff::1', '3fff:fff:ffff::1', '5f00::1'],
+  ...['fc00::1', 'fd00:ec2::254', 'fe80::1', 'fe80::1%eth0', '2606:4700::1%eth0', 'fec0::1'],
+  ...['ff02::1', 'localhost', '', '1.2.3'],
 ]
 
 /** Each is written for the server inside, by its port; none of them needs a name server. */
@@ -136,54 +88,40 @@ const redirects_elsewhere: readonly (readonly [string, string])[] = [
   ['http://', 'a redirect: no URL that can be read'],
 ]
 
-interface Row extends HostileRow {
+interface Sent {
   readonly url: string
   /** What its name resolves to. */
   readonly addresses: readonly string[]
   /** Where the first answer sends it, which comes from a server that may be called. */
   readonly to?: string
 }
+type Row = HostileRow<Sent>
 
-const inside = ['127.0.0.1']
+const refused = 'refused_address'
+const addresses = ['127.0.0.1']
+const public_url = 'http://public.example:PORT/'
+const sentTo = (to: string): Sent => ({ url: 'http://allowed/', to, addresses })
 const rows: readonly Row[] = [
   ...refused_addresses.map(
-    (address): Row => ({
-      says: `a name at ${JSON.stringify(address)}`,
-      ...{ code: 'refused_address', url: 'http://public.example:PORT/', addresses: [address] },
-    }),
+    (address): Row => [
+      `a name at ${JSON.stringify(address)}`,
+      refused,
+      { url: public_url, addresses: [address] },
+    ],
   ),
-  {
-    ...{ says: 'a name at several, none public', code: 'refused_address' },
-    ...{ url: 'http://public.example:PORT/', addresses: ['::1', '::ffff:127.0.0.1', '10.0.0.1'] },
-  },
-  ...written.map((url): Row => ({ says: url, code: 'refused_address', url, addresses: inside })),
-  ...named.map(
-    (name): Row => ({
-      ...{ says: name, code: 'refused_address', url: `http://${name}:PORT/`, addresses: inside },
-    }),
-  ),
-  ...no_url.map(
-    ([url, code]): Row => ({ says: JSON.stringify(url), code, url, addresses: inside }),
-  ),
-  ...redirects.map(
-    (to): Row => ({
-      ...{
-        says: `sent to ${to}`,
-        code: 'refused_address',
-        url: 'http://allowed/',
-        to,
-        addresses: inside,
-      },
-    }),
-  ),
-  ...redirects_elsewhere.map(
-    ([to, code]): Row => ({
-      ...{ says: `sent to ${to}`, code, url: 'http://allowed/', to, addresses: inside },
-    }),
-  ),
+  [
+    'a name at several, none public',
+    refused,
+    { url: public_url, addresses: ['::1', '::ffff:127.0.0.1', '10.0.0.1'] },
+  ],
+  ...written.map((url): Row => [url, refused, { url, addresses }]),
+  ...named.map((name): Row => [name, refused, { url: `http://${name}:PORT/`, addresses }]),
+  ...no_url.map(([url, code]): Row => [JSON.stringify(url), code, { url, addresses }]),
+  ...redirects.map((to): Row => [`sent to ${to}`, refused, sentTo(to)]),
+  ...redirects_elsewhere.map(([to, code]): Row => [`sent to ${to}`, code, sentTo(to)]),
 ]
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Sent>> {
   const inner = await callServer((_asked, _request, response) => response.end('{}'))
   let to = ''
   const allowed = await callServer((_asked, _request, response) =>
@@ -192,12 +130,11 @@ async function openBed(): Promise<HostileBed> {
   const portIn = (text: string): string => text.replace('PORT', String(inner.port))
   return {
     bugs: [],
-    async answerTo(at) {
-      const row = rows[at] as Row
-      to = portIn(row.to ?? '')
-      const url = row.to === undefined ? portIn(row.url) : allowed.url
+    async answerTo(sent) {
+      to = portIn(sent.to ?? '')
+      const url = sent.to === undefined ? portIn(sent.url) : allowed.url
       const outcome = await call(requestOf(url), {
-        lookup: async () => row.addresses,
+        lookup: async () => sent.addresses,
         // What is allowed is a host with its port, so neither of these opens the server inside.
         allow_hosts: [allowed.host, '127.0.0.1:1', `other.example:${inner.port}`],
       })
@@ -219,4 +156,4 @@ function answerOf(description: string): string {
   return / is not a public address: /.test(description) ? 'refused_address' : description
 }
 
-export const hostile_addresses: HostileClass = { name: 'addresses', rows, open: openBed }
+export const hostile_addresses: HostileClass<Sent> = { name: 'addresses', rows, open }

@@ -3,16 +3,15 @@
  * that parsers read in two ways, signatures that are nearly right, URLs that lead inwards. JSON and
  * signatures are tried in both ways of signing.
  */
-import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
-import { connectRaw } from './http-raw.ts'
-import { codeOf, openHttp, type Signing, type TestHttp } from './http-server.ts'
+import { hmacOf, signatureOf } from '../../../src/codec/signature.ts'
+import { connectRaw } from '../http-raw.ts'
+import { codeOf, openHttp, type Signing, type TestHttp } from '../http-server.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
-/** The code is of the first answer; `closed` where the connection ends without one. */
-interface Row extends HostileRow {
-  readonly area: 'HTTP' | 'JSON' | 'signature'
-  bytes(server: TestHttp): string | Uint8Array
-}
+/** Its bytes. The code is of the first answer; `closed` where the connection ends without one. */
+type Sent = (server: TestHttp, sign: Sign) => string | Uint8Array
+type Row = HostileRow<Sent>
+type Sign = 'path' | 'hmac'
 
 const op = '{"type":"create","obj":"task","conv_id":"1234","ref":"hostile","data":{"a":1}}'
 /** The good request, which each hostile one is nearly. */
@@ -178,218 +177,150 @@ const bodies: readonly (readonly [string, string | Buffer, string])[] = [
   ],
 ]
 
-type Signed = readonly [
-  string,
-  string,
-  (server: TestHttp, sign: 'path' | 'hmac') => string | Uint8Array,
-]
-
 const now = (server: TestHttp): number => Math.floor(server.engine.clock.now_ms() / 1000)
-const changed = (sent: string | Uint8Array, from: string | RegExp, to: string): string =>
-  Buffer.from(sent).toString('latin1').replace(from, to)
-/** The bytes of a POST whose signature is of other things than it says. */
-const signedBy = (server: TestHttp, sign: 'path' | 'hmac', how: Signing): Uint8Array =>
-  server.post(body, { ...how, sign })
 
-/** [what it is, the code in both ways, its bytes]. */
-const signatures: readonly Signed[] = [
-  [
-    'the secret of nobody',
-    'bad_signature',
-    (server, sign) => signedBy(server, sign, { secret: 'x'.repeat(43) }),
-  ],
-  ['no secret', 'bad_signature', (server, sign) => signedBy(server, sign, { secret: '' })],
+/** A POST whose signature is of other things than it says. */
+const signedBy =
+  (how: (server: TestHttp) => Signing): Sent =>
+  (server, sign) =>
+    server.post(body, { ...how(server), sign })
+
+/** A good POST that is changed behind its signature. */
+const changed =
+  (from: string | RegExp, to: string | ((server: TestHttp, sign: Sign) => string)): Sent =>
+  (server, sign) => {
+    const text = typeof to === 'string' ? to : to(server, sign)
+    return Buffer.from(server.post(body, { sign })).toString('latin1').replace(from, text)
+  }
+
+/** With the signature, in hexadecimal digits, made another one. */
+const resigned = (make: (signature: string) => string): Sent =>
+  changed(/[0-9a-f]{40,64}/, (server, sign) => make(signatureIn(server, sign)))
+
+const other = (digit: string): string => (digit === '0' ? '1' : '0')
+
+const signatures: readonly Row[] = [
+  ['the secret of nobody', 'bad_signature', signedBy(() => ({ secret: 'x'.repeat(43) }))],
+  ['no secret', 'bad_signature', signedBy(() => ({ secret: '' }))],
   [
     'the secret in other case',
     'bad_signature',
-    (server, sign) => signedBy(server, sign, { secret: server.secret.toUpperCase() }),
+    signedBy(({ secret }) => ({ secret: secret.toUpperCase() })),
   ],
   [
     'the secret with a line feed',
     'bad_signature',
-    (server, sign) => signedBy(server, sign, { secret: `${server.secret}\n` }),
+    signedBy(({ secret }) => ({ secret: `${secret}\n` })),
   ],
   [
     'the secret decoded',
     'bad_signature',
-    (server, sign) =>
-      signedBy(server, sign, {
-        secret: Buffer.from(server.secret, 'base64url').toString('latin1'),
-      }),
+    signedBy(({ secret }) => ({ secret: Buffer.from(secret, 'base64url').toString('latin1') })),
   ],
-  ['another user', 'bad_signature', (server, sign) => signedBy(server, sign, { user: '13001' })],
-  [
-    'the largest user',
-    'bad_signature',
-    (server, sign) => signedBy(server, sign, { user: '9'.repeat(16) }),
-  ],
+  ['another user', 'bad_signature', signedBy(() => ({ user: '13001' }))],
+  ['the largest user', 'bad_signature', signedBy(() => ({ user: '9'.repeat(16) }))],
   [
     'an hour ago',
     'stale_timestamp',
-    (server, sign) => signedBy(server, sign, { timestamp: String(now(server) - 3_600) }),
+    signedBy((server) => ({ timestamp: String(now(server) - 3_600) })),
   ],
   [
     'in an hour',
     'stale_timestamp',
-    (server, sign) => signedBy(server, sign, { timestamp: String(now(server) + 3_600) }),
+    signedBy((server) => ({ timestamp: String(now(server) + 3_600) })),
   ],
-  ['1970', 'stale_timestamp', (server, sign) => signedBy(server, sign, { timestamp: '1' })],
+  ['1970', 'stale_timestamp', signedBy(() => ({ timestamp: '1' }))],
   [
     'the last second of ten digits',
     'stale_timestamp',
-    (server, sign) => signedBy(server, sign, { timestamp: '9999999999.999999999' }),
+    signedBy(() => ({ timestamp: '9999999999.999999999' })),
   ],
-  [
-    'a fraction as signed',
-    'ok',
-    (server, sign) => signedBy(server, sign, { timestamp: `${now(server)}.000000001` }),
-  ],
+  ['a fraction as signed', 'ok', signedBy((server) => ({ timestamp: `${now(server)}.000000001` }))],
   [
     'an hour ago, with a wrong secret',
     'bad_signature',
-    (server, sign) =>
-      signedBy(server, sign, { secret: 'x', timestamp: String(now(server) - 3_600) }),
+    signedBy((server) => ({ secret: 'x', timestamp: String(now(server) - 3_600) })),
   ],
-  [
-    'a body with another last byte',
-    'bad_signature',
-    (server, sign) => changed(signedBy(server, sign, {}), /\}$/, ']'),
-  ],
-  [
-    'a body with another first byte',
-    'bad_signature',
-    (server, sign) => changed(signedBy(server, sign, {}), '{"ops"', '["ops"'),
-  ],
-  [
-    'a body in other case',
-    'bad_signature',
-    (server, sign) => changed(signedBy(server, sign, {}), '"hostile"', '"Hostile"'),
-  ],
-  [
-    'the other version with the same signature',
-    'ok',
-    (server, sign) => changed(signedBy(server, sign, {}), '/api/1/', '/api/2/'),
-  ],
-  [
-    'a query, which is not signed',
-    'ok',
-    (server, sign) => changed(signedBy(server, sign, {}), ' HTTP/1.1', '?user=1 HTTP/1.1'),
-  ],
-  [
-    'hex in capitals',
-    'ok',
-    (server, sign) =>
-      changed(
-        signedBy(server, sign, {}),
-        /[0-9a-f]{40,64}/,
-        signatureIn(server, sign).toUpperCase(),
-      ),
-  ],
+  ['a body with another last byte', 'bad_signature', changed(/\}$/, ']')],
+  ['a body with another first byte', 'bad_signature', changed('{"ops"', '["ops"')],
+  ['a body in other case', 'bad_signature', changed('"hostile"', '"Hostile"')],
+  ['the other version with the same signature', 'ok', changed('/api/1/', '/api/2/')],
+  ['a query, which is not signed', 'ok', changed(' HTTP/1.1', '?user=1 HTTP/1.1')],
+  ['hex in capitals', 'ok', resigned((text) => text.toUpperCase())],
   [
     'hex in both cases',
     'ok',
-    (server, sign) =>
-      changed(
-        signedBy(server, sign, {}),
-        /[0-9a-f]{40,64}/,
-        signatureIn(server, sign).replace(/[a-f]/, (digit) => digit.toUpperCase()),
-      ),
+    resigned((text) => text.replace(/[a-f]/, (hex) => hex.toUpperCase())),
   ],
-  [
-    'hex backwards',
-    'bad_signature',
-    (server, sign) =>
-      changed(
-        signedBy(server, sign, {}),
-        /[0-9a-f]{40,64}/,
-        [...signatureIn(server, sign)].reverse().join(''),
-      ),
-  ],
-  [
-    'nothing but zeros',
-    'bad_signature',
-    (server, sign) =>
-      changed(signedBy(server, sign, {}), /[0-9a-f]{40,64}/, '0'.repeat(sign === 'path' ? 40 : 64)),
-  ],
-  [
-    'the first digit wrong',
-    'bad_signature',
-    (server, sign) =>
-      changed(
-        signedBy(server, sign, {}),
-        /[0-9a-f]{40,64}/,
-        signatureIn(server, sign).replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
-      ),
-  ],
-  [
-    'the last digit wrong',
-    'bad_signature',
-    (server, sign) =>
-      changed(
-        signedBy(server, sign, {}),
-        /[0-9a-f]{40,64}/,
-        signatureIn(server, sign).replace(/.$/, (digit) => (digit === '0' ? '1' : '0')),
-      ),
-  ],
+  ['hex backwards', 'bad_signature', resigned((text) => [...text].reverse().join(''))],
+  ['nothing but zeros', 'bad_signature', resigned((text) => '0'.repeat(text.length))],
+  ['the first digit wrong', 'bad_signature', resigned((text) => text.replace(/^./, other))],
+  ['the last digit wrong', 'bad_signature', resigned((text) => text.replace(/.$/, other))],
 ]
 
-function signatureIn(server: TestHttp, sign: 'path' | 'hmac'): string {
+function signatureIn(server: TestHttp, sign: Sign): string {
   const timestamp = String(now(server))
   return (sign === 'path' ? signatureOf : hmacOf)(timestamp, server.secret, body)
 }
 
-const all: readonly Row[] = [
-  ...lines.map(
-    ([line, code]): Row => ({
-      ...{ area: 'HTTP', says: JSON.stringify(line), code },
-      bytes: () => `${line}\r\nHost: x\r\nContent-Length: 0\r\n\r\n`,
-    }),
-  ),
-  ...(['path', 'hmac'] as const).flatMap((sign) => [
-    ...framing.map(
-      ([head, rest, code]): Row => ({
-        ...{
-          area: 'HTTP',
-          says: `${sign}: ${JSON.stringify(`${head} ${rest.slice(0, 40)}`)}`,
-          code,
-        },
-        bytes(server) {
-          const signed = sign === 'path' ? [] : server.signLines(body)
-          const lines = [`POST ${server.path(body, { sign })} HTTP/1.1`, 'Host: x', ...signed, head]
-          return `${lines.join('\r\n')}\r\n\r\n${rest}`
-        },
-      }),
-    ),
-    ...bodies.map(
-      ([says, text, code]): Row => ({
-        ...{ area: 'JSON', says: `${sign}: ${says}`, code },
-        bytes: (server) => server.post(text, { sign }),
-      }),
-    ),
-    ...signatures.map(
-      ([says, code, bytes]): Row => ({
-        ...{ area: 'signature', says: `${sign}: ${says}`, code },
-        bytes: (server) => bytes(server, sign),
-      }),
-    ),
-  ]),
-]
-
-function classOf(area: Row['area']): HostileClass {
-  const rows = all.filter((row) => row.area === area)
-  return { name: area, rows, open: () => openBed(rows) }
+/** A POST with these lines in its head, signed, and the bytes behind the head. */
+export function postWith(server: TestHttp, sign: Sign, head: string, rest = ''): string {
+  const signed = sign === 'path' ? [] : server.signLines(body)
+  const lines = [`POST ${server.path(body, { sign })} HTTP/1.1`, 'Host: x', ...signed, head]
+  return `${lines.join('\r\n')}\r\n\r\n${rest}`
 }
 
-async function openBed(rows: readonly Row[]): Promise<HostileBed> {
+/** Rows in both ways of signing. */
+const inBoth = (rows: readonly Row[]): readonly Row[] =>
+  (['path', 'hmac'] as const).flatMap((sign) =>
+    rows.map(
+      ([says, code, sent]): Row => [`${sign}: ${says}`, code, (server) => sent(server, sign)],
+    ),
+  )
+
+const heads: readonly Row[] = [
+  ...lines.map(
+    ([line, code]): Row => [
+      JSON.stringify(line),
+      code,
+      () => `${line}\r\nHost: x\r\nContent-Length: 0\r\n\r\n`,
+    ],
+  ),
+  ...inBoth(
+    framing.map(([head, rest, code]) => [
+      JSON.stringify(`${head} ${rest.slice(0, 40)}`),
+      code,
+      (server, sign) => postWith(server, sign, head, rest),
+    ]),
+  ),
+]
+
+export const hostile_http: readonly HostileClass<Sent>[] = [
+  { name: 'HTTP', rows: heads, open },
+  {
+    name: 'JSON',
+    rows: inBoth(
+      bodies.map(([says, text, code]) => [
+        says,
+        code,
+        (server, sign) => server.post(text, { sign }),
+      ]),
+    ),
+    open,
+  },
+  { name: 'signature', rows: inBoth(signatures), open },
+]
+
+async function open(): Promise<HostileRunner<Sent>> {
   const bugs: unknown[] = []
   const server = await openHttp({ onBug: (bug) => bugs.push(bug) })
   // Its own is there before, so that hostile ones with its ref make no other.
   await server.send(body)
   return {
     bugs,
-    async answerTo(at) {
+    async answerTo(sent) {
       const client = await connectRaw(server.port)
-      client.send((rows[at] as Row).bytes(server))
+      client.send(sent(server, 'path'))
       const code = await client.answer().then(codeOf, () => 'closed')
       client.socket.destroy()
       return code
@@ -398,7 +329,3 @@ async function openBed(rows: readonly Row[]): Promise<HostileBed> {
     close: () => server.close(),
   }
 }
-
-export const hostile_http: readonly HostileClass[] = (['HTTP', 'JSON', 'signature'] as const).map(
-  classOf,
-)

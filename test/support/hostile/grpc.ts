@@ -12,10 +12,10 @@ import {
 } from 'node:http2'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { status } from '@grpc/grpc-js'
-import { loadSchema } from '../../src/server/grpc/schema.ts'
-import { framed, rawHead } from './grpc-raw.ts'
-import { openGrpc } from './grpc-server.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
+import { loadSchema } from '../../../src/server/grpc/schema.ts'
+import { framed, rawHead } from '../grpc-raw.ts'
+import { openGrpc } from '../grpc-server.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
 const { CreateTask, ModifyTask, GetTask, ApplyOps, ListTasks, WaitTask } = loadSchema().service
 const conv_id = '1234'
@@ -36,16 +36,15 @@ const with_data = (data: string | Buffer): Buffer =>
 const gzip = { 'grpc-encoding': 'gzip' }
 const many = Object.fromEntries(Array.from({ length: 80 }, (_, n) => [`x-${n}`, 'y']))
 
-type Sent = readonly [
-  says: string,
-  code: string,
-  sent: Buffer,
-  head?: OutgoingHttpHeaders,
-  path?: string,
-]
+interface Sent {
+  readonly bytes: Buffer
+  /** Headers that differ from those of a call. */
+  readonly head: OutgoingHttpHeaders
+  readonly path: string
+}
 
 /** [what it is, the status, what is sent, headers that differ, the path]. */
-const table: readonly Sent[] = [
+const table: readonly (readonly [string, string, Buffer, OutgoingHttpHeaders?, string?])[] = [
   ['no message', 'UNIMPLEMENTED', Buffer.alloc(0)],
   ['two messages', 'UNIMPLEMENTED', Buffer.concat([framed(good), framed(good)])],
   ['a message and bytes behind it', 'OK', Buffer.concat([framed(good), Buffer.alloc(3)])],
@@ -222,9 +221,15 @@ const table: readonly Sent[] = [
   ],
 ]
 
-const rows: readonly HostileRow[] = table.map(([says, code]) => ({ says, code }))
+const rows = table.map(
+  ([says, code, bytes, head = {}, path = CreateTask.path]): HostileRow<Sent> => [
+    says,
+    code,
+    { bytes, head, path },
+  ],
+)
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Sent>> {
   const server = await openGrpc({
     plain: true,
     limits: { body_bytes_max, body_values_max: 40_000 },
@@ -240,10 +245,9 @@ async function openBed(): Promise<HostileBed> {
   const honest = server.connect()
   return {
     bugs: server.bugs,
-    async answerTo(at) {
-      const [, , sent, head = {}, path = CreateTask.path] = table[at] as Sent
+    async answerTo({ bytes, head, path }) {
       const stream = opened().request({ ...rawHead(path), ...head })
-      stream.end(sent)
+      stream.end(bytes)
       return answerOf(stream)
     },
     honest: async () => (await honest.statusOf('CreateTask', { conv_id })).toLowerCase(),
@@ -271,4 +275,4 @@ function answerOf(stream: ClientHttp2Stream): Promise<string> {
   })
 }
 
-export const hostile_grpc: HostileClass = { name: 'gRPC', rows, open: openBed }
+export const hostile_grpc: HostileClass<Sent> = { name: 'gRPC', rows, open }

@@ -4,11 +4,11 @@
  * or the call is reset with its error; or the connection is `alive` where that is to be borne.
  */
 import { connect } from 'node:net'
-import { loadSchema } from '../../src/server/grpc/schema.ts'
-import { framed } from './grpc-raw.ts'
-import { openGrpc, type TestGrpc } from './grpc-server.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
+import { loadSchema } from '../../../src/server/grpc/schema.ts'
+import { framed } from '../grpc-raw.ts'
+import { openGrpc, type TestGrpc } from '../grpc-server.ts'
 import { frame, frame_types, headersBlock, preface } from './http2-frames.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
 const { CreateTask } = loadSchema().service
 const { data, headers, priority, reset, settings, push, ping, goaway, window, continuation } =
@@ -45,8 +45,8 @@ const without = (name: string): Buffer =>
 const times = (count: number, make: (n: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, n) => make(n)))
 
-/** [what it is, the answer, its bytes behind the preface]. */
-const behind_preface: readonly (readonly [string, string, Buffer])[] = [
+/** With the bytes behind the preface. */
+const behind_preface: readonly HostileRow<Buffer>[] = [
   ['settings of a stream', 'ended', frame(settings, 0, 1, nothing)],
   ['settings of five bytes', 'ended', frame(settings, 0, 0, Buffer.alloc(5))],
   ['an acknowledgement with settings', 'ended', frame(settings, ack, 0, Buffer.alloc(6))],
@@ -205,8 +205,8 @@ const behind_preface: readonly (readonly [string, string, Buffer])[] = [
   ['no message, only a head', 'answered', headOf(block)],
 ]
 
-/** The same for what is there in the place of the preface. */
-const for_preface: readonly (readonly [string, string, string | Buffer])[] = [
+/** With what is there in the place of the preface. */
+const for_preface: readonly HostileRow<string | Buffer>[] = [
   ['HTTP/1.1', 'ended', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['a preface in other case', 'ended', 'PRI * HTTP/2.0\r\n\r\nsm\r\n\r\n'],
   [
@@ -222,24 +222,20 @@ const for_preface: readonly (readonly [string, string, string | Buffer])[] = [
   ],
 ]
 
-interface Row extends HostileRow {
-  readonly bytes: Buffer
-}
-
-const rows: readonly Row[] = [
+const rows: readonly HostileRow<Buffer>[] = [
   ...behind_preface.map(
-    ([says, code, bytes]): Row => ({ says, code, bytes: Buffer.concat([preface, bytes]) }),
+    ([says, code, bytes]) => [says, code, Buffer.concat([preface, bytes])] as const,
   ),
-  ...for_preface.map(([says, code, bytes]): Row => ({ says, code, bytes: Buffer.from(bytes) })),
+  ...for_preface.map(([says, code, bytes]) => [says, code, Buffer.from(bytes)] as const),
 ]
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Buffer>> {
   // A call whose connection has ended at a frame of the wrong size is under way until it does.
   const server = await openGrpc({ plain: true, limits: { drain_ms_max: 500 } })
   const honest = server.connect()
   return {
     bugs: server.bugs,
-    answerTo: (at) => answerTo(server, rows[at] as Row),
+    answerTo: (bytes, _, code) => answerTo(server, bytes, code),
     honest: async () => (await honest.statusOf('CreateTask', { conv_id: '1234' })).toLowerCase(),
     close: () => server.close(),
   }
@@ -253,7 +249,7 @@ const errors = [
 const last_ping = frame(ping, 0, 0, Buffer.from('the last'))
 
 /** What the server says first of a call or the connection; `ended` where it says nothing. */
-function answerTo({ grpc }: TestGrpc, { code, bytes }: Row): Promise<string> {
+function answerTo({ grpc }: TestGrpc, bytes: Buffer, code: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port: Number(grpc.address.split(':')[1]), host: '127.0.0.1' })
     let received = Buffer.alloc(0)
@@ -281,4 +277,4 @@ function answerTo({ grpc }: TestGrpc, { code, bytes }: Row): Promise<string> {
   })
 }
 
-export const hostile_frames: HostileClass = { name: 'HTTP/2', rows, open: openBed }
+export const hostile_frames: HostileClass<Buffer> = { name: 'HTTP/2', rows, open }

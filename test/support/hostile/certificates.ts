@@ -2,18 +2,18 @@
  * Certificates at the gRPC server: those whose connection is refused, and the user that the names of
  * the others act as, also where the server is strict.
  */
-import type { Engine } from '../../src/engine/api/engine-api.ts'
-import { serveGrpc } from '../../src/grpc.ts'
+import type { Engine } from '../../../src/engine/api/engine-api.ts'
+import { serveGrpc } from '../../../src/grpc.ts'
 import {
   makeCa,
   makeCertificate,
   makeClient,
   type TestCertificate,
   type Wanted,
-} from './grpc-certs.ts'
-import { openClient } from './grpc-client.ts'
-import { openGrpc, type TestGrpc } from './grpc-server.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
+} from '../grpc-certs.ts'
+import { openClient } from '../grpc-client.ts'
+import { openGrpc, type TestGrpc } from '../grpc-server.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
 const create = { conv_id: '1234' }
 
@@ -48,29 +48,32 @@ const bind =
     for (const name of names) await users.bind(user, name)
   }
 
+const boundThen =
+  (happens: Prepare): Prepare =>
+  async (engine, sha256) => {
+    await engine.users.bind('13000', 'uri:a:1')
+    await happens(engine, sha256)
+  }
+const a_uri: Wanted = { san: [uri('a:1')] }
+
 /**
  * 13000 may use process 1234, 13001 no process at all. The last two: what a create in 1234 ends
  * with, without and with `strict`.
  */
+const denied = 'PERMISSION_DENIED'
 const names: readonly (readonly [string, Wanted, Prepare, string, string])[] = [
-  ['nothing bound', { san: [uri('a:1')] }, bind('13000'), 'OK', 'PERMISSION_DENIED'],
-  ['a uri bound', { san: [uri('a:1')] }, bind('13000', 'uri:a:1'), 'OK', 'OK'],
+  ['nothing bound', a_uri, bind('13000'), 'OK', denied],
+  ['a uri bound', a_uri, bind('13000', 'uri:a:1'), 'OK', 'OK'],
   ['a dns bound', { san: [dns('a.b')] }, bind('13000', 'dns:a.b'), 'OK', 'OK'],
   ['a cn bound', { cn: 'joe' }, bind('13000', 'cn:joe'), 'OK', 'OK'],
   ['the fingerprint bound', {}, (e, sha) => e.users.bind('13000', `sha256:${sha}`), 'OK', 'OK'],
-  [
-    'bound to a user without the grant',
-    { san: [uri('a:1')] },
-    bind('13001', 'uri:a:1'),
-    'PERMISSION_DENIED',
-    'PERMISSION_DENIED',
-  ],
+  ['bound to a user without the grant', a_uri, bind('13001', 'uri:a:1'), denied, denied],
   [
     'another type of the same text bound',
     { san: [dns('a.b')] },
     bind('13001', 'uri:a.b', 'cn:a.b'),
     'OK',
-    'PERMISSION_DENIED',
+    denied,
   ],
   [
     'two names bound to one user',
@@ -82,98 +85,65 @@ const names: readonly (readonly [string, Wanted, Prepare, string, string])[] = [
   [
     'two names bound to two users',
     { san: [uri('a:1'), dns('a.b')] },
-    async (e) => {
-      await e.users.bind('13000', 'uri:a:1')
-      await e.users.bind('13001', 'dns:a.b')
-    },
-    'PERMISSION_DENIED',
-    'PERMISSION_DENIED',
+    boundThen((e) => e.users.bind('13001', 'dns:a.b')),
+    denied,
+    denied,
   ],
   [
     'the cn bound, beside other names',
     { cn: 'joe', san: [uri('a:1')] },
     bind('13001', 'cn:joe'),
     'OK',
-    'PERMISSION_DENIED',
+    denied,
   ],
   [
     'the cn bound, beside an alternative name of no use',
     { cn: 'joe', san: [{ type: 'email', value: 'joe@a.b' }] },
     bind('13001', 'cn:joe'),
     'OK',
-    'PERMISSION_DENIED',
+    denied,
   ],
   [
     'a name that reads like two in a list',
     { san: [uri('a:1, DNS:a.b')] },
     bind('13001', 'dns:a.b', 'uri:a:1'),
     'OK',
-    'PERMISSION_DENIED',
+    denied,
   ],
-  [
-    'a cn that reads like a typed name',
-    { cn: 'uri:a:1' },
-    bind('13001', 'uri:a:1'),
-    'OK',
-    'PERMISSION_DENIED',
-  ],
+  ['a cn that reads like a typed name', { cn: 'uri:a:1' }, bind('13001', 'uri:a:1'), 'OK', denied],
   [
     'the fingerprint refused',
-    { san: [uri('a:1')] },
-    async (e, sha) => {
-      await e.users.bind('13000', 'uri:a:1')
-      await e.users.unbind(`sha256:${sha}`)
-    },
-    'PERMISSION_DENIED',
-    'PERMISSION_DENIED',
+    a_uri,
+    boundThen((e, sha) => e.users.unbind(`sha256:${sha}`)),
+    denied,
+    denied,
   ],
-  [
-    'a binding taken away',
-    { san: [uri('a:1')] },
-    async (e) => {
-      await e.users.bind('13000', 'uri:a:1')
-      await e.users.unbind('uri:a:1')
-    },
-    'PERMISSION_DENIED',
-    'PERMISSION_DENIED',
-  ],
-  [
-    'its user removed',
-    { san: [uri('a:1')] },
-    async (e) => {
-      await e.users.bind('13000', 'uri:a:1')
-      await e.users.remove('13000')
-    },
-    'PERMISSION_DENIED',
-    'PERMISSION_DENIED',
-  ],
-  ['given every process', { san: [uri('a:1')] }, (e) => e.users.bindAll('uri:a:1'), 'OK', 'OK'],
+  ['a binding taken away', a_uri, boundThen((e) => e.users.unbind('uri:a:1')), denied, denied],
+  ['its user removed', a_uri, boundThen((e) => e.users.remove('13000')), denied, denied],
+  ['given every process', a_uri, (e) => e.users.bindAll('uri:a:1'), 'OK', 'OK'],
 ]
 
-interface Row extends HostileRow {
-  answer(server: TestGrpc, other: TestCertificate): Promise<string>
-}
+type Sent = (server: TestGrpc, other: TestCertificate) => Promise<string>
 
-const rows: readonly Row[] = [
+const rows: readonly HostileRow<Sent>[] = [
   ...refused_certificates.map(
-    ([says, , make]): Row => ({
-      ...{ says, code: 'UNAVAILABLE' },
-      async answer(server, other) {
-        const client = openClient(server.grpc.address, {
-          ca: server.ca,
-          client: await make(server.ca, other),
-        })
+    ([says, , make]): HostileRow<Sent> => [
+      says,
+      'UNAVAILABLE',
+      async ({ grpc, ca }, other) => {
+        const client = openClient(grpc.address, { ca, client: await make(ca, other) })
         const answer = await client.statusOf('CreateTask', create)
         client.close()
         return answer
       },
-    }),
+    ],
   ),
   ...names.map(
-    ([says, wanted, prepare, lenient, strict]): Row => ({
-      ...{ says, code: `${lenient}, strict: ${strict}` },
-      answer: () => answersTo(wanted, prepare),
-    }),
+    ([says, wanted, prepare, lenient, strict]): HostileRow<Sent> => [
+      says,
+      `${lenient}, strict: ${strict}`,
+      () => answersTo(wanted, prepare),
+    ],
   ),
 ]
 
@@ -196,16 +166,16 @@ async function answersTo(wanted: Wanted, prepare: Prepare): Promise<string> {
   return `${of_lenient}, strict: ${of_strict}${server.bugs.length > 0 ? ', and a bug' : ''}`
 }
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Sent>> {
   const server = await openGrpc()
   const other = await makeCa('another CA')
   const honest = server.connect()
   return {
     bugs: server.bugs,
-    answerTo: (at) => (rows[at] as Row).answer(server, other),
+    answerTo: (sent) => sent(server, other),
     honest: async () => (await honest.statusOf('CreateTask', create)).toLowerCase(),
     close: () => server.close(),
   }
 }
 
-export const hostile_certificates: HostileClass = { name: 'certificates', rows, open: openBed }
+export const hostile_certificates: HostileClass<Sent> = { name: 'certificates', rows, open }

@@ -3,19 +3,20 @@
  * loops, allocates, recurses, or hands back what is no data. Each run is followed by an honest one,
  * which must find nothing of it.
  */
-import { docOfText } from '../../src/codec/json.ts'
-import { systemChance } from '../../src/core/clock.ts'
-import { type LimitName, limitsWith } from '../../src/core/limits.ts'
-import { newCodeExecutor } from '../../src/executors/code.ts'
-import type { JobOutcome } from '../../src/process/logic.ts'
-import { namedLibraries } from '../../src/process/logics/code-libraries.ts'
-import type { HostileBed, HostileClass, HostileRow } from './hostile-row.ts'
+import { docOfText } from '../../../src/codec/json.ts'
+import { systemChance } from '../../../src/core/clock.ts'
+import { type LimitName, limitsWith } from '../../../src/core/limits.ts'
+import { newCodeExecutor } from '../../../src/executors/code.ts'
+import type { JobOutcome } from '../../../src/process/logic.ts'
+import { namedLibraries } from '../../../src/process/logics/code-libraries.ts'
+import type { HostileClass, HostileRow, HostileRunner } from './row.ts'
 
-interface Row extends HostileRow {
+interface Sent {
   readonly src: string
   /** Which of the executors: with time, with little time, with little memory. */
   readonly on: 'patient' | 'hasty' | 'small'
 }
+type Row = HostileRow<Sent>
 
 const types = (...names: string[]): string =>
   names.map((name) => `typeof ${name}`).join(' + " " + ')
@@ -87,18 +88,13 @@ const no_library = 'is not served: there is no such library, line 1'
 /** [code, what it fails with]. */
 const fails: readonly (readonly [string, string])[] = [
   ['process.exit(1)', `${exception}: ReferenceError: 'process' is not defined, line 1`],
-  ...['fs', 'node:fs', 'libs/../x', '/etc/passwd', 'moment', 'libs/moment.js.js'].map(
-    (name): [string, string] => [
-      `require("${name}")`,
-      `${exception}: require("${name}") ${no_library}`,
-    ],
-  ),
-  ...['__proto__', 'libs/constructor', 'libs/__proto__', 'toString', ''].map(
-    (name): [string, string] => [
-      `require("${name}")`,
-      `${exception}: require("${name}") ${no_library}`,
-    ],
-  ),
+  ...[
+    ...['fs', 'node:fs', 'libs/../x', '/etc/passwd', 'moment', 'libs/moment.js.js'],
+    ...['__proto__', 'libs/constructor', 'libs/__proto__', 'toString', ''],
+  ].map((name): [string, string] => [
+    `require("${name}")`,
+    `${exception}: require("${name}") ${no_library}`,
+  ]),
   ['require({ toString: () => "libs/moment" })', `${exception}: require({}) ${no_library}`],
   ['require()', `${exception}: require(undefined) ${no_library}`],
   ['import fs from "fs"', 'a syntax error'],
@@ -150,16 +146,15 @@ const greedy: readonly string[] = [
   'data.s = "x".repeat(1e8)',
 ]
 
+const row = (src: string, code: string, on: Sent['on']): Row => [src, code, { src, on }]
 const rows: readonly Row[] = [
-  ...finds_nothing.map(
-    ([src, text]): Row => ({ says: src, code: `done ${text}`, src, on: 'patient' }),
-  ),
-  ...fails.map(([src, code]): Row => ({ says: src, code, src, on: 'patient' })),
-  ...endless.map((src): Row => ({ says: src, code: 'code_timeout', src, on: 'hasty' })),
-  ...greedy.map((src): Row => ({ says: src, code: 'out of memory', src, on: 'small' })),
+  ...finds_nothing.map(([src, text]) => row(src, `done ${text}`, 'patient')),
+  ...fails.map(([src, code]) => row(src, code, 'patient')),
+  ...endless.map((src) => row(src, 'code_timeout', 'hasty')),
+  ...greedy.map((src) => row(src, 'out of memory', 'small')),
 ]
 
-async function openBed(): Promise<HostileBed> {
+async function open(): Promise<HostileRunner<Sent>> {
   const executorWith = (given: Partial<Record<LimitName, number>>) =>
     newCodeExecutor(limitsWith(given), systemChance)
   const patient = await executorWith({ code_ms_max: 20_000, task_bytes_max: 10_000 })
@@ -168,15 +163,14 @@ async function openBed(): Promise<HostileBed> {
     hasty: await executorWith({ code_ms_max: 40 }),
     small: await executorWith({ code_ms_max: 20_000, code_bytes_max: 18 * 1024 * 1024 }),
   }
-  let latest: Row['on'] = 'patient'
+  let latest: Sent['on'] = 'patient'
   const run = (src: string): Promise<JobOutcome> => {
     const { libraries } = namedLibraries(src)
     return executors[latest].run({ job: 'code', src, libraries, doc: docOfText('{}') })
   }
   return {
     bugs: [],
-    async answerTo(at) {
-      const { src, on } = rows[at] as Row
+    async answerTo({ src, on }) {
       latest = on
       return answerOf(await run(src))
     },
@@ -202,4 +196,4 @@ function answerOf(outcome: JobOutcome): string {
   return `${tag}: ${description}`
 }
 
-export const hostile_code: HostileClass = { name: 'sandbox', rows, open: openBed }
+export const hostile_code: HostileClass<Sent> = { name: 'sandbox', rows, open }
