@@ -40,7 +40,7 @@ export interface FullServer {
   get(path: string, at?: 'operator' | 'http'): Promise<{ status: number; text: string }>
   /** The names of the events in its log, in order. */
   events(): readonly string[]
-  /** What it has written to standard error beside its log, which LMDB does where something fails. */
+  /** The lines of standard error that are no events; LMDB writes some where something fails. */
   said(): string
   /** Resolves with what is wrong with how it ended. */
   stop(): Promise<string | undefined>
