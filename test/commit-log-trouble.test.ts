@@ -42,7 +42,7 @@ it('no segment is frozen that has a refused frame on disk', () => {
     rotate: () => assert.fail('the next frame would have the number of the refused one'),
   } as unknown as CommitLogWriter
   const port = {
-    ...{ commit_log: () => commit_log, slice: tiny_bounds.slice, options: { emit() {} } },
+    ...{ commitLog: () => commit_log, slice: tiny_bounds.slice, options: { emit() {} } },
     tree: { verified() {} },
   } as unknown as CheckpointerPort
   const checkpointer = newCheckpointer(port)
@@ -59,7 +59,7 @@ describe('a close whose checkpoint fails leaves the rest to the commit log', () 
     it(name, async () => {
       const heard: string[] = []
       const port = {
-        commit_log: () => ({
+        commitLog: () => ({
           ...{ frozen: () => ({ bytes: () => 64, size: 1 }), unmergedBytes: () => 64 },
           frozenFrames: () => ({ frames: Buffer.alloc(64), first_seq: 1, last_seq: 1 }),
         }),
@@ -90,7 +90,7 @@ describe('a close checkpoints what is too much to be left behind the pages', () 
     it(`${unmerged_bytes} bytes`, async () => {
       let [written, left, frozen] = [0, unmerged_bytes, 0]
       const port = {
-        commit_log: () => ({
+        commitLog: () => ({
           active: () => ({ bytes: () => left - frozen, size: 1 }),
           frozen: () => ({ bytes: () => frozen, size: 1 }),
           ...{ isSettled: () => true, unmergedBytes: () => left },
@@ -136,7 +136,7 @@ describe('a checkpoint without disk space is tried again', () => {
         return { frames, first_seq: 1, last_seq: 0 }
       }
       const port = {
-        commit_log: () => ({
+        commitLog: () => ({
           ...{
             frozen: () => ({ bytes: () => 64, size: 1 }),
             frozenFrames,
@@ -169,7 +169,7 @@ it('a full disk that leaves the data file useless is told as a failure', async (
   const frames = Buffer.alloc(64)
   const segment = { bytes: () => frames.length, size: 1 }
   const port = {
-    commit_log: () => ({
+    commitLog: () => ({
       ...{ frozen: () => segment, frozenFrames: () => ({ frames, first_seq: 1, last_seq: 0 }) },
       unmergedBytes: () => frames.length,
     }),
