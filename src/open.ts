@@ -2,9 +2,9 @@
  * Opens an engine on a data file: the only file that decides which store a path means.
  *
  * In order: lock the data file, open LMDB, check the format, recover or start the commit log, write
- * the owner record, upgrade a file of an earlier format, start the engine, open the admin socket if
- * wanted. `close`, and an open that is refused, close what was opened, in reverse order, and remove
- * LMDB's table of readers and the owner record while they still hold the lock.
+ * the owner record, start the engine, open the admin socket if wanted. `close`, and an open that is
+ * refused, close what was opened, in reverse order, and remove LMDB's table of readers and the
+ * owner record while they still hold the lock.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
@@ -18,7 +18,7 @@ import { nodeKeyFault } from './engine/access/encryption-key.ts'
 import { keyCheckIn } from './engine/access/secrets.ts'
 import type { Engine, EngineOptions } from './engine/api/engine-api.ts'
 import { startEngine } from './engine/engine.ts'
-import { beginUpgrade, format, format_key, upgradeFile } from './engine/file/upgrade.ts'
+import { checkFormat, format, format_key, formatIn } from './engine/file/format.ts'
 import { newHandlers } from './engine/jobs/handlers.ts'
 import { standbyReads } from './engine/standby-reader.ts'
 import { codeStart } from './executors/code-script.ts'
@@ -50,10 +50,10 @@ const id_middle_bytes = 5
  *     await engine.create({ conv_id: order.obj_id, ref: 'order-1', data: { amount: 120 } })
  *     await engine.close()
  *
- * Rejects with an admin Fault:
- * `file_held` if another process has it, `not_a_database`, `newer_format`, `native_not_loaded` or
- * `not_possible`, each with a sentence that says what to do; with a RangeError for an invalid
- * limit, and a TypeError for a logger without one of the levels.
+ * Rejects with an admin Fault: `file_held` if another process has it, `not_a_database`,
+ * `older_format`, `newer_format`, `native_not_loaded` or `not_possible`, each with a sentence that
+ * says what to do; with a RangeError for an invalid limit, and a TypeError for a logger without one
+ * of the levels.
  */
 export async function openEngine(path: string, options: EngineOptions = {}): Promise<Engine> {
   // A bundle without the scripts of the threads is refused here, not when it first needs one.
@@ -116,7 +116,6 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
       },
     })
     file.onClose(() => store.close())
-    await upgradeFile(store, { emit })
     endEarly()
     const engine = await startEngine({ ...parts, early_events, store, limits, options, events })
     file.onClose(() => engine.close())
@@ -288,33 +287,20 @@ async function adminSocket(real_path: string, options: EngineOptions): Promise<s
 }
 
 /**
- * What makes a new file one of the engine's, and what begins the upgrade of an earlier format.
- * Throws for a file of another program or of a newer format.
+ * What makes a new file one of the engine's. Throws for a file of another program or format.
  */
 function claimOf(found: Reads, path: string, chance: Chance): ChangeBuffer | undefined {
-  const found_format = formatOf(found, path)
-  if (found_format === format) return undefined
-  const changes = newChangeBuffer()
+  const found_format = formatIn(found)
   if (found_format !== undefined) {
-    beginUpgrade(changes, found)
-    return changes
+    checkFormat(found_format, path)
+    return undefined
   }
+  for (const _entry of found.range('', '\xff', false)) {
+    throw fault('not_a_database', `${path} holds something else; name another file`)
+  }
+  const changes = newChangeBuffer()
   changes.put(format_key, Buffer.from(String(format)))
   changes.put(file_id_key, chance.bytes(file_id_bytes))
   changes.put(metaKey('id_middle'), chance.bytes(id_middle_bytes))
   return changes
-}
-
-/** Undefined for a new file. */
-function formatOf(tree: Reads, path: string): number | undefined {
-  const found = tree.get(format_key)
-  if (found !== undefined) {
-    const found_format = Number(found.toString('utf8'))
-    if (found_format <= format) return found_format
-    throw fault('newer_format', `${path} was written by a newer conveyor; use that one`)
-  }
-  for (const _entry of tree.range('', '\xff', false)) {
-    throw fault('not_a_database', `${path} holds something else; name another file`)
-  }
-  return undefined
 }

@@ -11,7 +11,6 @@ import {
   failedKey,
   idValue,
   type Key,
-  metaKey,
   nodeCountKey,
   processKey,
   refKey,
@@ -146,9 +145,6 @@ const broken: readonly (readonly [string, (file: File) => Promise<Changes>, read
   ['a process is gone',
     async () => [[processKey('1'), null]],
     [/^version 1 of 1: no such process$/, ...Array(3).fill(/^task \w+: no process 1$/)]],
-  ['an upgrade was left half way',
-    async () => [[metaKey('upgrade'), empty]],
-    [/^meta: the upgrade is not done$/]],
 ]
 
 describe('check names', () => {

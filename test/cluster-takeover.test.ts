@@ -7,12 +7,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { isOwnershipLost } from '../src/cluster/ownership/owner-row.ts'
-import { metaKey } from '../src/codec/keys.ts'
 import { type Clock, pause, steadyClock, systemChance } from '../src/core/clock.ts'
 import { emitNothing } from '../src/core/events.ts'
-import type { Engine } from '../src/engine/api/engine-api.ts'
-import { format, format_key } from '../src/engine/file/upgrade.ts'
-import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
+import { format, format_key } from '../src/engine/file/format.ts'
 import { openEngine } from '../src/open.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { changesOf } from '../src/store/change-buffer.ts'
@@ -190,30 +187,5 @@ test('a standby that could not read what a newer owner has made of the data is r
   while (log.status().role !== 'standby') await pause(steadyClock, 5)
   await tree.commit(formatChange(format + 1))
   await refused
-  await node.close(tree)
-})
-
-test('a standby reads what an owner of the format before has', {
-  skip: no_postgres ?? false,
-}, async () => {
-  const node = await newNode({})
-  const tree = await node.owned
-  const changes = formatChange(2)
-  for (const [name, bytes] of [
-    ['file_id', 8],
-    ['id_middle', 5],
-  ] as const) {
-    changes.put(metaKey(name), Buffer.alloc(bytes, 1))
-  }
-  await tree.commit(changes)
-  const log = postgresLog({ url: postgres?.url() ?? '', node: 'b', partition })
-  let opened: Promise<unknown> = Promise.resolve()
-  const read = new Promise<ServedEngine>((resolve) => {
-    const use = (engine?: Engine) => engine && resolve(servedEngine(engine))
-    opened = openEngine(newPath(), { commit_log: log, stale_reads: { use } })
-  })
-  assert.ok((await read).standing)
-  log.leave()
-  await assert.rejects(opened)
   await node.close(tree)
 })

@@ -49,7 +49,6 @@ async function goOn(files: Files, path: string): Promise<void> {
   await engine.close()
 }
 
-/** Two bits: one alone would be put right. */
 const damage = (at: (bytes: Buffer) => number) => (files: Files) => {
   const segment = files.get('-log-0') as Buffer
   segment.writeUInt8(segment.readUInt8(at(segment)) ^ 3, at(segment))

@@ -6,14 +6,15 @@ import assert from 'node:assert/strict'
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { gunzipSync } from 'node:zlib'
 import type { Facts } from '../src/cli/doctor/facts.ts'
 import { type Configured, risksOf } from '../src/cli/serve/risks.ts'
 import { rowsOf } from '../src/cli/verbs/doctor.ts'
 import { supported_node } from '../src/core/node-version.ts'
+import { format_key } from '../src/engine/file/format.ts'
 import { openEngine } from '../src/open.ts'
 import { callback_process, failing_process } from './support/cli-process.ts'
 import { run, tempFolder } from './support/cli-run.ts'
+import { openInProcess } from './support/in-process-tree.ts'
 import { top } from './support/package-folder.ts'
 
 const folder = tempFolder()
@@ -48,10 +49,6 @@ function contents(db: string): Map<string, string> {
       .filter((one) => !one.endsWith('-lock'))
       .map((one) => [one, readFileSync(join(folder.path, one)).toString('base64')]),
   )
-}
-
-function golden(name: string, path: string): void {
-  writeFileSync(path, gunzipSync(readFileSync(join(top, `test/golden/${name}.gz`))))
 }
 
 test('a served file: failed tasks, a handler that nobody has, a lost key, and no secret', async () => {
@@ -121,23 +118,19 @@ test('a file that a kill left is read with its commit log and stays as it is', a
   assert.match(saysOf(cut.rows, 'file'), /^bad: it does not open: .*commit log/)
 })
 
-test('a file of format 1 is not upgraded, and what an opening would do is said', async () => {
+test('a file of an earlier format is bad, and stays as it is', async () => {
   const db = join(folder.path, 'first.lmdb')
-  golden('format-1', db)
+  const tree = await openInProcess(db)
+  tree.commit((writer) => writer.put(format_key, Buffer.from('1')))
+  await tree.close()
   const before = contents(db)
   const { exit, rows } = await doctor(db)
-  assert.equal(exit, 0)
-  assert.match(
-    saysOf(rows, 'file'),
-    /^warn: .* is of format 1: the next opening, by any verb, upgrades/,
-  )
+  assert.equal(exit, 1)
+  assert.match(saysOf(rows, 'file'), /^bad: .* was written by an older conveyor \(format 1\)/)
   assert.deepEqual(contents(db), before)
-  const env = { CONVEYOR_RUNTIME_DIR: join(folder.path, 'run') }
-  const first = await run(['task', 'list', '--db', db, '--limit', '1'], { env })
-  assert.equal(first.exit, 0, first.err)
-  assert.match(first.err, /was of an earlier format and is upgraded: earlier versions refuse it/)
-  const second = await run(['task', 'list', '--db', db, '--limit', '1'], { env })
-  assert.doesNotMatch(second.err, /upgraded/)
+  const listed = await run(['task', 'list', '--db', db])
+  assert.equal(listed.exit, 3)
+  assert.match(listed.err, /was written by an older conveyor \(it has format 1, this one reads /)
 })
 
 test('what is missing or held is exit 3, what is not ours 1', async () => {
@@ -169,7 +162,6 @@ const file = { path: 'x', mode: 0o100600, bytes: 1, at_ms: now_ms }
 /** [the row, facts, what it says] */
 // biome-ignore format: a table
 const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
-  ['file',         { state: 'held', fault: { code: 'not_found', message: 'no such verb' } }, /^warn: .* earlier version/],
   ['node',         { node: 'v20.19.9' },                             /^bad: Node v20.19.9 is not/],
   ['node',         { node: 'v21.7.0' },                              /^bad/],
   ['node',         { node: 'v24.21.0' },                             /^ok/],

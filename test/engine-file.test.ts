@@ -1,5 +1,5 @@
 /**
- * Opening a data file: one owner at a time; files of other programs or later formats are refused
+ * Opening a data file: one owner at a time; files of other programs or formats are refused
  * with a sentence and not changed; a refused open leaves no lock.
  */
 import assert from 'node:assert/strict'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
-import { format } from '../src/engine/file/upgrade.ts'
+import { format } from '../src/engine/file/format.ts'
 import { openEngine } from '../src/open.ts'
 import { readOwner } from '../src/store/owner-file.ts'
 import { openInProcess } from './support/in-process-tree.ts'
@@ -57,6 +57,7 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
 // biome-ignore format: a table
 const refused: readonly (readonly [string, string, (path: string) => Promise<void>])[] = [
   ['of a later format', 'newer_format',   (path) => writeKeys(path, { [metaKey('format')]: String(format + 1) })],
+  ['of an earlier format', 'older_format', (path) => writeKeys(path, { [metaKey('format')]: String(format - 1) })],
   ['of another LMDB user', 'not_a_database', (path) => writeKeys(path, { hello: 'world' })],
   ['of text',           'not_a_database', (path) => writeFile(path, 'hello world, this is no database')],
   ['of noise',          'not_a_database', (path) => writeFile(path, Buffer.alloc(50_000, 7))],

@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -122,21 +121,6 @@ describe('lock', () => {
     const lock = await lockFile(path)
     assert.ok(lock)
     await lock.release()
-  })
-
-  it('keeps out a process of an earlier version, and is kept out by it', async () => {
-    // That locked with the package itself, whose native part is the one that is loaded now.
-    const { tryLock } = createRequire(import.meta.url)('fs-native-extensions')
-    const path = join(built.folder, 'earlier.conveyor')
-    const earlier = await open(path, 'a+', 0o600)
-    const lock = await lockFile(path)
-    assert.ok(lock)
-    assert.equal(tryLock(earlier.fd), false)
-    await lock.release()
-    assert.equal(tryLock(earlier.fd), true)
-    assert.equal(await lockFile(path), undefined)
-    await earlier.close()
-    await (await lockFile(path))?.release()
   })
 
   it('creates a missing file with mode 0600, and locks the file that has the name', async () => {

@@ -1,12 +1,9 @@
 /**
- * Whose the records of replays are, also those of an earlier program, and how much of them a caller
- * may keep: as much as is free of the bound, counted over restarts, until they expire.
+ * Which caller a record of a replay belongs to, and how much of them a caller may keep: as much as is free of the bound, counted over restarts, until they expire.
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { metaKey } from '../src/codec/keys.ts'
 import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
-import { changesOf } from '../src/store/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
@@ -61,46 +58,15 @@ async function fill({ send }: Bed, caller: object, name: string): Promise<number
   return assert.fail('it is never full')
 }
 
-describe('a record of an earlier program, which knew certificates not apart', () => {
-  /** [what, who repeats, whether with the same op, what it comes to] */
-  const rows: readonly (readonly [string, object, boolean, RegExp])[] = [
-    ['of the embedder is answered', {}, true, /^first$/],
-    ['answers no certificate', a, true, /^repeated_request$/],
-    ['answers no other op', a, false, /^[0-9a-f]{24}$/],
-    ['is not of a user', user, true, /^[0-9a-f]{24}$/],
-  ]
-  for (const [says, caller, is_same, expected] of rows) {
-    test(says, async () => {
-      const bed = await openBed()
-      const first = await bed.send({}, 'k')
-      await bed.tree.commit(changesOf([[metaKey('replays_shared'), null]]))
-      await bed.reopen()
-      const op = createOf(undefined, is_same ? {} : { data: { amount: 2 } })
-      const got = await bed.send(caller, 'k', op)
-      assert.match(got === first ? 'first' : got, expected)
-      await bed.close()
-    })
-  }
-
-  test('is known by its age: what the present program has put refuses no other', async () => {
-    for (const hours of [0, 73]) {
-      const bed = await openBed()
-      await bed.send({}, 'k')
-      if (hours > 0) {
-        await bed.tree.commit(changesOf([[metaKey('replays_shared'), null]]))
-        await bed.reopen()
-        await bed.send({}, 'later')
-        bed.clock.advance(hours * 3_600_000)
-        await bed.send({}, 'k')
-      }
-      await bed.reopen()
-      const ids = [await bed.send(a, 'k'), await bed.send(b, 'k')]
-      assert.match(ids.join(), /^[0-9a-f]{24},[0-9a-f]{24}$/)
-      assert.notEqual(ids[0], ids[1])
-      assert.deepEqual([await bed.send(a, 'k'), await bed.send(b, 'k')], ids)
-      await bed.close()
-    }
-  })
+test('a key belongs to its caller: two certificates with one key make two tasks', async () => {
+  const bed = await openBed()
+  await bed.send({}, 'k')
+  await bed.reopen()
+  const ids = [await bed.send(a, 'k'), await bed.send(b, 'k')]
+  assert.match(ids.join(), /^[0-9a-f]{24},[0-9a-f]{24}$/)
+  assert.notEqual(ids[0], ids[1])
+  assert.deepEqual([await bed.send(a, 'k'), await bed.send(b, 'k')], ids)
+  await bed.close()
 })
 
 describe('replay_bytes_max', () => {

@@ -7,7 +7,6 @@
  */
 import { existsSync } from 'node:fs'
 import { isFault } from '../core/faults.ts'
-import type { Logger } from '../core/log.ts'
 import { version } from '../core/version.ts'
 import type { EngineOptions } from '../engine/api/engine-api.ts'
 import { openEngine } from '../open.ts'
@@ -16,7 +15,7 @@ import { type Admin, localAdmin } from '../server/admin/verbs.ts'
 import { isNodeFileFault } from '../store/commit-log/node-mark.ts'
 import { readOwner } from '../store/owner-file.ts'
 import { unreachableError } from './exit-codes.ts'
-import { type Env, type Io, print } from './io.ts'
+import type { Env, Io } from './io.ts'
 import { stoppedNode } from './stopped-node.ts'
 import { dbOf, type Given } from './verb.ts'
 
@@ -57,7 +56,7 @@ async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promis
     )
   }
   for (let tries = 1; ; tries++) {
-    const admin = (await openHere(path, given, io)) ?? (await connectOwner(path))
+    const admin = (await openHere(path, given)) ?? (await connectOwner(path))
     if (admin !== undefined) return admin
     if (tries === tries_max) throw await heldFault(path)
     await io.sleep_ms(pause_ms)
@@ -65,11 +64,10 @@ async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promis
 }
 
 /** Undefined where another process holds the file. */
-async function openHere(path: string, given: Given, io: Io): Promise<Admin | undefined> {
+async function openHere(path: string, given: Given): Promise<Admin | undefined> {
   try {
     const engine = await openEngine(path, {
       background: false,
-      logger: upgradeReporter(path, io),
       ...engineOptionsFrom(given.env),
     })
     return localAdmin(engine)
@@ -78,19 +76,6 @@ async function openHere(path: string, given: Given, io: Io): Promise<Admin | und
     if (error.code === 'file_held') return undefined
     if (isNodeFileFault(error)) return stoppedNode(path, given.env.CONVEYOR_KEY)
     throw unreachableError(error.message, error.code)
-  }
-}
-
-/** A verb upgrades a file of an earlier format as `serve` does, and says so. */
-function upgradeReporter(path: string, io: Io): Logger {
-  const nothing = (): void => {}
-  return {
-    ...{ debug: nothing, warn: nothing, error: nothing },
-    info(fields) {
-      if (!('event' in fields) || fields.event !== 'upgraded') return
-      const says = `${path} was of an earlier format and is upgraded: earlier versions refuse it`
-      void print(io.stderr, `conveyor: ${says}\n`)
-    },
   }
 }
 

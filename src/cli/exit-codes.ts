@@ -61,6 +61,7 @@ export function failureOf(error: unknown): Failure {
 const exit_of_code: ReadonlyMap<string, Exit> = new Map([
   ['file_held', exits.unreachable],
   ['not_a_database', exits.unreachable],
+  ['older_format', exits.unreachable],
   ['newer_format', exits.unreachable],
   ['native_not_loaded', exits.unreachable],
   ['shutting_down', exits.unreachable],

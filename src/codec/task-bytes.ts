@@ -17,12 +17,11 @@
  *       (12 each)
  *     the texts in the order of their lengths, without anything between them; the data
  *
- * What is not flagged is 0 or absent; a time of change, that of creation. Versions 1 to 3 are read
- * for ever (codec/task-bytes-earlier). A record whose checksum does not match is `damaged`.
+ * What is not flagged is 0 or absent; a time of change, that of creation. A record whose checksum
+ * does not match is `damaged`.
  */
 import type { Status } from '../core/model.ts'
 import { docOfText } from './json.ts'
-import { decodeEarlier } from './task-bytes-earlier.ts'
 import {
   checksum,
   digest_bytes,
@@ -149,12 +148,14 @@ export function encodeTask(task: TaskRecord): Buffer {
 }
 
 /** Takes a fraction of the time of `decodeTask`. */
-export function isDamagedTask(obj_id: string, bytes: Buffer): boolean {
-  return bytes[0] === version ? !isWhole(bytes) : decodeEarlier(obj_id, bytes) === 'damaged'
+export function isDamagedTask(bytes: Buffer): boolean {
+  return !isWhole(bytes)
 }
 
 function isWhole(bytes: Buffer): boolean {
-  return bytes.length >= numbers_at && bytes.readUInt32BE(4) === checksum(bytes)
+  return (
+    bytes.length >= numbers_at && bytes[0] === version && bytes.readUInt32BE(4) === checksum(bytes)
+  )
 }
 
 /** Where the next bytes of a record are read. */
@@ -162,7 +163,6 @@ let at = 0
 
 /** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
 export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
-  if (bytes[0] !== version) return decodeEarlier(obj_id, bytes)
   if (!isWhole(bytes)) return 'damaged'
   const first = bytes[1] as number
   const flags = ((bytes[2] as number) << 8) | (bytes[3] as number)

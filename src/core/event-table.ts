@@ -26,8 +26,6 @@ export const eventTable = {
   risky: { level: 'warn', text: 'something is risky as it is configured' },
   draining: { level: 'info', text: 'the close begins: what is under way is done first' },
   recovered: { level: 'info', text: 'what the last process left in the commit log is recovered' },
-  upgrade_begun: { level: 'info', text: 'a file of an earlier version: all tasks are read once' },
-  upgraded: { level: 'info', text: 'the file is upgraded' },
   slow_writes: {
     level: 'warn',
     text: 'the disk does not take writes with this flag, so commits are slower',

@@ -112,6 +112,7 @@ export const adminFaults = {
   key_missing: 'the key of the secrets is missing or wrong',
   file_held: 'another process holds the file',
   not_a_database: 'the file is no conveyor database',
+  older_format: 'the file was written by an older conveyor',
   newer_format: 'the file was written by a newer conveyor',
   native_not_loaded: 'a native file that data files need does not load here',
   bad_filter: 'the filter of tasks is not as described',

@@ -17,7 +17,7 @@ import type { StandbyCopy, StandbyReads } from '../store/commit-log/source.ts'
 import { readingStore } from '../store/reading-store.ts'
 import type { Store } from '../store/store.ts'
 import { type EngineParts, startEngine } from './engine.ts'
-import { format_key, isReadAsItIs } from './file/upgrade.ts'
+import { format, formatIn } from './file/format.ts'
 import { only_reads, type ServedEngine } from './served-engine.ts'
 
 interface StandbyReader {
@@ -190,7 +190,7 @@ function kept<T extends object>(of: T, names: readonly string[], refuse: () => n
 }
 
 function hasFormat({ tree }: StandbyCopy): boolean {
-  return isReadAsItIs(Number(tree.get(format_key)?.toString('utf8')))
+  return formatIn(tree) === format
 }
 
 function isShow(op: unknown): boolean {

@@ -1,8 +1,8 @@
 /**
  * Collects what `doctor` judges: of the machine, of the data file and of the process that holds it.
- * Nothing is changed. A file that nobody holds is locked while it is read, as every verb does, and
- * is neither upgraded nor checkpointed; one that is held is told by its holder, over the admin
- * socket. What cannot be had is left undefined, and the checks say so.
+ * Nothing is changed. A file that no process holds is locked while it is read, as every verb does,
+ * and is not checkpointed; the holder of another answers over the admin socket. What cannot be had
+ * is left undefined, and the checks say so.
  */
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -14,7 +14,7 @@ import { type KeyFile, readKeyFile } from '../../engine/access/encryption-key-fi
 import { keyCheckIn } from '../../engine/access/secrets.ts'
 import { checkStore } from '../../engine/file/check.ts'
 import { type Diagnosis, diagnose, type EngineDiagnosis } from '../../engine/file/diagnosis.ts'
-import { format, format_key } from '../../engine/file/upgrade.ts'
+import { format, formatIn } from '../../engine/file/format.ts'
 import type { NodeMark } from '../../store/commit-log/node-mark.ts'
 import { loadFileLock, lockFile } from '../../store/file-lock.ts'
 import { loadLmdb } from '../../store/lmdb/database.ts'
@@ -192,10 +192,8 @@ async function lookInside(path: string, options: DoctorOptions, io: Io): Promise
       ...{ state: 'node' as const, node_mark: node.mark, node_has: node.says },
       ...(check === undefined ? {} : { node_key: key }),
     }
-    const stored = view.get(format_key)?.toString('utf8')
-    if (stored === undefined || Number(stored) !== format) {
-      return of_node ?? { state: 'closed', format: Number(stored ?? 0) }
-    }
+    const found = formatIn(view) ?? 0
+    if (found !== format) return of_node ?? { state: 'closed', format: found }
     const walked = options.is_full ? await checkStore(readingStore(view), new Set()) : {}
     const inside = {
       diagnosis: diagnose(view, io.clock.now_ms()),

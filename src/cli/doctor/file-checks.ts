@@ -3,7 +3,7 @@
  * key, and what stands in the way of its tasks.
  */
 import type { EngineDiagnosis } from '../../engine/file/diagnosis.ts'
-import { format } from '../../engine/file/upgrade.ts'
+import { format } from '../../engine/file/format.ts'
 import { spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'
@@ -31,10 +31,6 @@ function fileVerdict({ state, db, fault, owner, format: found, node_has: has }: 
       if (fault !== undefined) return ok(`${db} is held by ${holder}${says}`)
       return ok(`${db} is the copy of a node, held by nobody, and has ${has}`)
     case 'held':
-      if (fault?.code === 'not_found') {
-        const says = `${holder} serves it, of an earlier version that knows no doctor`
-        return warn(says, 'restart it with this version, or stop it, and ask again')
-      }
       return bad(
         `${holder} holds it and cannot be asked${says}`,
         'look at the log of that process; if it hangs, kill it: what was answered is in the file',
@@ -57,11 +53,7 @@ function closedVerdict(db: string, found: number): Verdict {
   if (found > format) {
     return bad(`${db} was written by a newer conveyor`, 'use that one, or a backup made before')
   }
-  const how = `upgrades it to ${format} for good`
-  return warn(
-    `${db} is of format ${found}: the next opening, by any verb, ${how}`,
-    'copy the file and its key first; nothing else was looked at',
-  )
+  return bad(`${db} was written by an older conveyor (format ${found})`, 'use that one')
 }
 
 function commitLogVerdict({ state, owner, inside }: Facts): Verdict | undefined {

@@ -13,7 +13,7 @@ import { detachFile } from '../../cluster/operator/detach-file.ts'
 import { importFile } from '../../cluster/operator/import-file.ts'
 import { steadyClock, systemChance } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import { format, format_key } from '../../engine/file/upgrade.ts'
+import { checkFormat, formatIn } from '../../engine/file/format.ts'
 import type { View } from '../../store/store.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
@@ -135,7 +135,7 @@ export const clusterVerbs: readonly Verb[] = [
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const path = dbOf(given)
-        const made = await importFile(connection, path, { partition, check: checkFormat })
+        const made = await importFile(connection, path, { partition, check: checkImported })
         const key = existsSync(`${path}.key`)
           ? `each node needs ${clean(path)}.key as the key of its own data file\n`
           : ''
@@ -145,12 +145,11 @@ export const clusterVerbs: readonly Verb[] = [
   detachVerb,
 ]
 
-/** Throws for a file of another program or of a newer format. */
-function checkFormat(file: Pick<View, 'get'>): void {
-  const found = file.get(format_key)
+/** Throws for a file of another program or format. */
+function checkImported(file: Pick<View, 'get'>): void {
+  const found = formatIn(file)
   if (found === undefined) throw fault('not_a_database', 'this is no data file of conveyor')
-  if (Number(found.toString('utf8')) <= format) return
-  throw fault('newer_format', 'the file was written by a newer conveyor; use that one')
+  checkFormat(found, 'the file')
 }
 
 async function withDatabase(

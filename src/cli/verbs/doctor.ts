@@ -31,7 +31,7 @@ export const doctorVerb: Verb = {
   ],
   says: 'say what is wrong with a file and its machine, and what helps',
   notes: [
-    'Nothing is changed: a closed file is neither upgraded nor checkpointed. Exit: 0 where nothing',
+    'Nothing is changed: a closed file is not checkpointed either. Exit: 0 where nothing',
     'is bad, 1 where something is, 3 where the file cannot be looked at. It looks at:',
     '',
     ...columns(checks.map(({ name, looks_at }) => ['', name, looks_at]))

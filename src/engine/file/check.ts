@@ -264,9 +264,6 @@ export async function checkStore(
     const found = await store.view((view) => view.get(metaKey(name)) !== undefined)
     if (!found) note(`meta: ${name} is missing`)
   }
-  if (await store.view((view) => view.get(metaKey('upgrade')) !== undefined)) {
-    note('meta: the upgrade is not done')
-  }
   let last_change_ms = (await store.view(lastEntry)).at_ms
   const in_nodes = newCounted()
   /** The tasks that are not counted in `in_nodes`, and their processes. */

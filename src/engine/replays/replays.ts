@@ -37,7 +37,6 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
 import { type KeptRecord, readReplayRoom } from './replay-room.ts'
 import { nameOf, type RequestName } from './request-name.ts'
-import { readSharedRecords } from './shared-records.ts'
 
 export const replay_modes: readonly ReplayMode[] = ['answer', 'reject', 'off']
 
@@ -81,7 +80,6 @@ export interface ReplaysOptions {
 }
 
 const not_kept = 'request_key is not served: this server keeps no replays'
-const of_another = 'this request was applied before, when all certificates shared their keys'
 const too_many_kept = 'too much is kept to answer repeats of your requests (replay_bytes_max)'
 /** Room is made by time alone, in hours for keys. */
 const retry_full_s = 60
@@ -107,10 +105,9 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
       full_callers.clear()
     },
   })
-  const shared = await store.view((view) => readSharedRecords(view, clock.now_ms()))
 
-  function find(view: View, name: RequestName, caller = name.caller): Buffer | undefined {
-    const { id, time_s } = name
+  function find(view: View, name: RequestName): Buffer | undefined {
+    const { caller, id, time_s } = name
     const [at_kind, in_kind] = kindsOf(name)
     if (time_s !== undefined && time_s < times_end_s) {
       const found = view.get(replayKey(at_kind, time_s, caller, id))
@@ -138,15 +135,8 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
   }
 
   /** Why a new request is not applied, if it is not. */
-  function refusal(tx: Transaction, name: RequestName, user?: string): Fault | undefined {
-    const { caller = '', digest } = name
-    if (tx.now_ms < shared.until_ms && caller !== '' && user === undefined) {
-      const record = find(tx.store, name, '')
-      const of = record && decodeReplay(record, true)
-      if (of !== undefined && of !== 'damaged' && of.digest === digest) {
-        return fault('repeated_request', of_another)
-      }
-    }
+  function refusal(name: RequestName): Fault | undefined {
+    const { caller = '' } = name
     if (!room.isFullFor(caller)) return undefined
     if (!full_callers.has(caller)) {
       full_callers.add(caller)
@@ -187,7 +177,7 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
         if (record !== 'damaged') return repeated(tx, record, name, ops, caller, apply)
         return fault('repeated_request', 'this request was applied before; its answer is damaged')
       }
-      const refused = refusal(tx, name, caller.user)
+      const refused = refusal(name)
       if (refused !== undefined) return refused
       const results = apply(tx, ops, caller)
       const [kind, time_s] = placeOf(name, Math.floor(tx.now_ms / 1_000))
@@ -199,7 +189,6 @@ export async function openReplays(options: ReplaysOptions): Promise<Replays> {
       name.kept = { kind, time_s, caller: name.caller ?? '', bytes }
       const counts = room.toSave()
       if (counts !== undefined) tx.store.put(...counts)
-      if (!name.is_signed) shared.store(tx.store)
       return results
     },
     onKept: room.add,

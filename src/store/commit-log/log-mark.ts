@@ -8,7 +8,7 @@
  *
  * A close that has little left to write into LMDB puts the frames behind LMDB's last page instead,
  * and the next open makes a segment of them before anything else is written.
- * A file without the record is new, of an earlier format, or the copy of a node of a cluster.
+ * A file without the record is new, or the copy of a node of a cluster.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

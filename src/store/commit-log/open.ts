@@ -29,8 +29,8 @@ export interface CommitLogOptions {
   /** 8 random bytes, for a file that never had a commit log. */
   readonly id: Buffer
   /**
-   * What makes a new file one of the engine's, or begins the upgrade of one, by what is found;
-   * undefined where nothing is to be done. Throws for a file that may not be opened.
+   * What makes a new file one of the engine's, by what is found; undefined where nothing is to be
+   * done. Throws for a file that may not be opened.
    */
   readonly claim?: (found: Pick<Tree, 'get' | 'range'>) => ChangeBuffer | undefined
   /** Whether short commits, and the close, may block this thread; true by default. */
@@ -79,8 +79,8 @@ export async function openCommitLogTree(
     return continueCommitLog(path, manifest, recovered, commit_log_options)
   }
   /**
-   * An earlier program, which looks here alone, must neither open the file nor upgrade it. A commit
-   * also gives a file sums that has lost those of its last pages; a large one gets them later.
+   * A file without a record of its commit log says in LMDB that it needs one. A commit also gives
+   * a file sums that has lost those of its last pages; a large one gets them later.
    */
   async function commitFirst(): Promise<void> {
     const is_told = known?.state !== undefined || recovered !== undefined

@@ -13,8 +13,8 @@ import type { Frame } from './frame.ts'
 export interface CommitLogSource {
   /**
    * Resolves with the tree over the data file and this commit log; rejects with `not_possible`,
-   * `newer_format` or `shutting_down`, and a sentence. The caller holds the lock of the data file
-   * and closes `tree` if this rejects.
+   * `older_format`, `newer_format` or `shutting_down`, and a sentence. The caller holds the lock of
+   * the data file and closes `tree` if this rejects.
    */
   open(opening: CommitLogOpening): Promise<Tree>
   /** What an operator may ask of this node while it does not own the data. */

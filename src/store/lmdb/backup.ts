@@ -97,7 +97,7 @@ async function writeAll(target: FileHandle, bytes: Buffer, at: number): Promise<
 async function damageIn(copy: string): Promise<Damage | undefined> {
   const tasks: string[] = []
   const onValue = (key: Key, value: Buffer): void => {
-    if (isDamagedTask(taskOfKey(key), value)) tasks.push(taskOfKey(key))
+    if (isDamagedTask(value)) tasks.push(taskOfKey(key))
   }
   const pages = await damageOf(copy, Number.POSITIVE_INFINITY, { ...summed, onValue })
   const count = pages.length + tasks.length

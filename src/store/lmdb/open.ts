@@ -50,8 +50,6 @@ export async function openLmdbTree(
     // A file that is not there cannot be made: the folder may not be written.
     throw fileFault(existsSync(lock_path) ? lock_path : dirname(path), error)
   })
-  // An earlier version had the sums of pages there.
-  await rm(`${path}-sums`, { force: true }).catch(() => {})
   const found = is_new ? {} : checkPages(path, options.quick_bytes ?? quick_bytes_max)
   try {
     if (!is_new && options.probe === true) await probe(path)
