@@ -2,14 +2,16 @@
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
  * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page,
- * copies the files of src that the program reads at run time (not READMEs) and the native files of
- * the lock, and lists the packages that are shipped or needed (bin/sbom.ts). The output of an
- * earlier build is removed first, so that files deleted from src do not ship.
+ * copies the files of src that the program reads at run time (not READMEs), the native files of the
+ * lock and the libraries for code, writes the licences of what it carries of other packages
+ * (bin/carried.ts), and lists the packages that are shipped or needed (bin/sbom.ts). The output of
+ * an earlier build is removed first, so that files deleted from src do not ship.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, cpSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { carriedFolders, copyCodeLibraries, noticesOf } from './carried.ts'
 import { copyLockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
@@ -23,6 +25,9 @@ cpSync(join(top, 'src'), join(out, 'src'), {
   filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
 copyLockAddons(top, join(out, 'src/store/lock-addons'))
+copyCodeLibraries(top, join(out, 'src/executors/code-libraries'))
+const notices = noticesOf(top, await carriedFolders(top))
+writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices.join('\n---\n\n'))
 execFileSync(
   process.execPath,
   ['--import', 'tsx', 'bin/page.ts', join(out, 'src/console/page/built')],

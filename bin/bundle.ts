@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'esbuild'
 import { libraryFiles } from '../src/executors/code-library-files.ts'
+import { library_paths, noticesOf, packageFolders } from './carried.ts'
 import { addon_package, lockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
@@ -166,11 +167,9 @@ if (!outputFiles[0]?.text.includes('"-e", starter')) {
 mkdirSync(dirname(out), { recursive: true })
 writeFileSync(
   out,
-  `${outputFiles[0]?.text}${licencesOf([
+  `${outputFiles[0]?.text}${licences([
     ...[code, { metafile }].flatMap((made) => Object.keys(made.metafile.inputs)),
-    ...[...Object.values(libraryFiles), `${addon_package}/LICENSE`].map(
-      (file) => `node_modules/${file}`,
-    ),
+    ...[...library_paths, `node_modules/${addon_package}/LICENSE`],
   ])}`,
 )
 
@@ -203,46 +202,9 @@ function packed(path: string): string {
   return gzipSync(readFileSync(path), { level: 9 }).toString('base64')
 }
 
-/** A comment for each distinct licence text, with the packages that it covers. */
-function licencesOf(paths: readonly string[]): string {
-  const names = paths.flatMap(
-    (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
-  )
-  const byText = new Map<string, string[]>()
-  for (const name of [...new Set(names)].sort()) {
-    const folder = join(top, 'node_modules', name)
-    const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const { version } = manifest
-    const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
-    const licence =
-      file === undefined ? licenceOf(name, manifest) : readFileSync(join(folder, file), 'utf8')
-    const text = licence.trim().replaceAll('*/', '* /')
-    byText.set(text, [...(byText.get(text) ?? []), `${name} ${version}`])
-  }
-  return [...byText]
-    .map(([text, packages]) => `\n/*\nContains ${packages.join(', ')}:\n\n${text}\n*/\n`)
+/** A comment for each distinct licence of the packages that these files are of. */
+function licences(paths: readonly string[]): string {
+  return noticesOf(top, packageFolders(paths))
+    .map((notice) => `\n/*\n${notice.replaceAll('*/', '* /')}*/\n`)
     .join('')
-}
-
-interface Manifest {
-  readonly version: string
-  readonly license: string
-  readonly author: string
-}
-
-/** The text of a licence that a package only names. */
-function licenceOf(name: string, { license, author }: Manifest): string {
-  if (license !== 'ISC') throw new Error(`${name} has no licence to carry along`)
-  return [
-    `ISC License, copyright ${author}`,
-    'Permission to use, copy, modify, and/or distribute this software for any purpose with or',
-    'without fee is hereby granted, provided that the above copyright notice and this permission',
-    'notice appear in all copies.',
-    'THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS',
-    'SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL',
-    'THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY',
-    'DAMAGES WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF',
-    'CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE',
-    'OR PERFORMANCE OF THIS SOFTWARE.',
-  ].join('\n')
 }

@@ -11,8 +11,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { addon_package } from './lock-addons.ts'
-import { bundlePage } from './page-bundle.ts'
+import { carriedFolders, manifestOf } from './carried.ts'
 
 interface Component {
   readonly 'bom-ref': string
@@ -42,10 +41,13 @@ const { serialNumber: _, ...all }: Sbom = JSON.parse(printed)
 const { timestamp: __, ...metadata } = all.metadata
 const { name } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8')) as { name: string }
 
-const { packages: in_page } = await bundlePage(top, out)
+const carried = (await carriedFolders(top)).map((folder) => {
+  const { name, version } = manifestOf(top, folder)
+  return `${name}@${version}`
+})
 const components = all.components.flatMap((component) => {
   const { properties } = component
-  const is_shipped = [...in_page, addon_package].includes(component.name)
+  const is_shipped = carried.includes(component['bom-ref'])
   if (!is_shipped && properties.some(({ name }) => name === development)) return []
   // To a user of the package, what it carries is not development.
   return [{ ...component, properties: properties.filter(({ name }) => name !== development) }]

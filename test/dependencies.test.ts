@@ -6,8 +6,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { addon_package } from '../bin/lock-addons.ts'
-import { bundlePage } from '../bin/page-bundle.ts'
+import { carriedFolders } from '../bin/carried.ts'
 import { version } from '../src/core/version.ts'
 import { installed, run, tempFolder, top } from './support/package-folder.ts'
 
@@ -165,15 +164,18 @@ describe('the list of packages', () => {
       const words = 'license' in license ? license.license.id : license.expression
       return [name, version, words, `sha512-${digest}`].join(' ')
     })
-    const shipped = [...(await bundlePage(top, folder.path)).packages, addon_package]
+    const shipped = await carriedFolders(top)
     const locked = Object.entries(lock.packages).flatMap(([path, one]) => {
-      const name = nameOf(path)
-      if (path === '' || (one.dev && !shipped.includes(name))) return []
-      return [[name, one.version, one.license, one.integrity].join(' ')]
+      if (path === '' || (one.dev && !shipped.includes(path))) return []
+      return [[nameOf(path), one.version, one.license, one.integrity].join(' ')]
     })
     assert.deepEqual(listed.toSorted(), [...new Set(locked)].toSorted())
     const names = components.map(({ name }) => name)
-    for (const name of [...Object.keys(manifest.dependencies), ...shipped, 'protobufjs']) {
+    for (const name of [
+      ...Object.keys(manifest.dependencies),
+      ...shipped.map(nameOf),
+      'protobufjs',
+    ]) {
       assert.ok(names.includes(name), name)
     }
   })
