@@ -62,43 +62,37 @@ export type RootName = (typeof rootNames)[number]
 /** Whether a retry may help. Stored in `__conveyor_<kind>_return_type_error__`. */
 export type ErrorType = 'hardware' | 'software'
 
+interface Failure {
+  readonly error_type: ErrorType
+  readonly tag: string
+  readonly description: string
+}
+
+/** A command that may fail: where the task goes then. */
+interface Failing {
+  readonly err_node_id: string | undefined
+}
+
+/** A command that brings data to a process. */
+interface Sending extends Failing {
+  readonly conv: TargetProcess
+  readonly doc: Doc
+}
+
 /** What the engine does next for the task. The next logic runs after it unless stated otherwise. */
 export type Command =
   | { readonly command: 'next' }
   | { readonly command: 'go'; readonly to_node_id: string }
   /** The task's data becomes `doc`. */
-  | {
-      readonly command: 'set'
-      readonly doc: Doc
-      /** Where the task goes if `doc` is over the size of a task. */
-      readonly err_node_id: string | undefined
-    }
+  | (Failing & { readonly command: 'set'; readonly doc: Doc })
   /** Waits for a modify; the logics after this one run then. */
   | { readonly command: 'wait' }
   /** Creates a task of a process and sets the result field. */
-  | {
-      readonly command: 'copy_create'
-      readonly conv: TargetProcess
-      readonly ref: string | undefined
-      readonly doc: Doc
-      readonly err_node_id: string | undefined
-    }
+  | (Sending & { readonly command: 'copy_create'; readonly ref: string | undefined })
   /** Merges `doc` into a task of a process, as a modify does, and sets the result field. */
-  | {
-      readonly command: 'copy_modify'
-      readonly conv: TargetProcess
-      readonly ref: string
-      readonly doc: Doc
-      readonly is_sync: boolean
-      readonly err_node_id: string | undefined
-    }
+  | (Sending & { readonly command: 'copy_modify'; readonly ref: string; readonly is_sync: boolean })
   /** Creates a task of the called process and waits until it replies or ends. */
-  | {
-      readonly command: 'call'
-      readonly conv: TargetProcess
-      readonly doc: Doc
-      readonly err_node_id: string | undefined
-    }
+  | (Sending & { readonly command: 'call' })
   /** Merges `data` into the caller, which continues. */
   | { readonly command: 'reply'; readonly data: Doc }
   /** Sends the caller to its `err_node_id` with `reason`. */
@@ -109,36 +103,27 @@ export type Command =
       /** What this task does then, where its data could not be made; else the next logic runs. */
       readonly failure: FailCommand | undefined
     }
-  /** Waits in the queue of this node until a task takes it; the logics after this one run then. */
-  | {
-      readonly command: 'queue'
-      /** The task's new data; undefined leaves it unchanged. */
-      readonly doc: Doc | undefined
-      readonly err_node_id: string | undefined
-    }
+  /** Waits in the queue of this node, with `doc` if given; the logics after it run when taken. */
+  | (Failing & { readonly command: 'queue'; readonly doc: Doc | undefined })
   /** Takes the oldest or newest task of a queue: its data comes in, and the taken task goes on. */
-  | {
+  | (Failing & {
       readonly command: 'take'
       readonly conv: TargetProcess
       readonly node_id: string
       readonly newest: boolean
-      readonly err_node_id: string | undefined
-    }
+    })
   /** Adds to running sums of this node. */
   | { readonly command: 'sum'; readonly terms: readonly { name: string; value: number }[] }
   /** Waits while a job runs outside the transaction (`job` of the logic). */
   | { readonly command: 'job' }
   /** Goes to `err_node_id` with the error fields of `kind` set; without one the task has failed. */
-  | {
-      readonly command: 'fail'
-      readonly kind: string
-      readonly error_type: ErrorType
-      readonly tag: string
-      readonly description: string
-      readonly err_node_id: string | undefined
-      /** The task's data becomes `doc` before the error fields are set. */
-      readonly doc?: Doc | undefined
-    }
+  | (Failing &
+      Failure & {
+        readonly command: 'fail'
+        readonly kind: string
+        /** The task's data becomes `doc` before the error fields are set. */
+        readonly doc?: Doc | undefined
+      })
 
 export type FailCommand = Extract<Command, { command: 'fail' }>
 
@@ -239,12 +224,7 @@ export type JobOutcome = (
       /** Of a call's response; names in lower case. */
       readonly headers?: readonly (readonly [name: string, value: string])[]
     }
-  | {
-      readonly outcome: 'failed'
-      readonly error_type: ErrorType
-      readonly tag: string
-      readonly description: string
-    }
+  | (Failure & { readonly outcome: 'failed' })
 ) & {
   /** A later attempt may succeed. */
   readonly may_pass?: boolean

@@ -8,35 +8,22 @@ import { truncated } from '../report.ts'
 import { matchAt } from '../templates/parser.ts'
 import { type CharacterSet, characterSet } from './character-set.ts'
 
+interface Outer {
+  readonly of: PatternNode
+}
+
 export type PatternNode =
   | { readonly kind: 'character'; readonly code: number }
   | { readonly kind: 'set'; readonly set: CharacterSet }
   | { readonly kind: 'sequence' | 'either'; readonly parts: readonly PatternNode[] }
-  | {
-      readonly kind: 'repeat'
-      readonly of: PatternNode
-      readonly min: number
-      /** Infinity where there is none. */
-      readonly max: number
-      readonly is_greedy: boolean
-    }
-  | { readonly kind: 'group'; readonly number: number; readonly of: PatternNode }
-  | {
-      readonly kind: 'look'
-      readonly of: PatternNode
-      readonly is_behind: boolean
-      readonly is_negative: boolean
-      readonly at: number
-    }
+  /** `max` may be Infinity. */
+  | (Outer & { readonly kind: 'repeat'; min: number; max: number; readonly is_greedy: boolean })
+  | (Outer & { readonly kind: 'group'; readonly number: number })
+  | (Outer & { readonly kind: 'look'; is_behind: boolean; is_negative: boolean; at: number })
   /** Gives nothing back of what it matched first. */
-  | { readonly kind: 'atomic'; readonly of: PatternNode }
+  | (Outer & { readonly kind: 'atomic' })
   /** To a group by its number or name. */
-  | {
-      readonly kind: 'reference'
-      readonly to: string
-      readonly in_any_case: boolean
-      readonly at: number
-    }
+  | { readonly kind: 'reference'; readonly to: string; in_any_case: boolean; at: number }
   | { readonly kind: 'place'; readonly place: Place }
 
 /** A condition on a place of the text. */

@@ -4,13 +4,13 @@
  * over the data of this task where `send_parent_data` is set or, without that member, `group` is
  * `all`.
  */
-import { docOfValue, objectOf } from '../../codec/json.ts'
+import { docOfValue } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { LogicKind } from '../logic.ts'
+import type { Command, LogicKind } from '../logic.ts'
 import type { Report } from '../report.ts'
-import { expansionOf } from '../templates/parser.ts'
+import type { Expansion } from '../templates/parser.ts'
 import { assignedData, readAssignments } from './assignments.ts'
-import { fail, failedExpansion } from './failures.ts'
+import { expanding, fail } from './failures.ts'
 import { isAbsent, readErrorNode, readFlag, readWord } from './members.ts'
 import { readId, readTargetProcess } from './target.ts'
 
@@ -31,22 +31,17 @@ export const apiCopy: LogicKind = {
     const err_node_id = readErrorNode(raw, report)
     const convOf = readTargetProcess(raw, report)
     const refOf = readId(raw, 'ref', report)
-    return {
-      err_node_id,
-      run(context) {
-        const expansion = expansionOf(context)
-        const conv = convOf(expansion)
-        const ref = refOf(expansion)
-        const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
-        if (data === undefined || conv === undefined) {
-          return failedExpansion(kind, expansion, err_node_id, tags)
-        }
-        const doc = docOfValue(data)
-        if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
-        if (ref === undefined) return fail(kind, no_task, err_node_id)
-        return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
-      },
+    const make = (expansion: Expansion): Command | undefined => {
+      const conv = convOf(expansion)
+      const ref = refOf(expansion)
+      const data = assignedData(assignments, expansion, sends_all)
+      if (data === undefined || conv === undefined) return undefined
+      const doc = docOfValue(data)
+      if (!is_modify) return { command: 'copy_create', conv, ref, doc, err_node_id }
+      if (ref === undefined) return fail(kind, no_task, err_node_id)
+      return { command: 'copy_modify', conv, ref, doc, is_sync, err_node_id }
     }
+    return expanding(kind, err_node_id, make, tags)
   },
 }
 

@@ -5,13 +5,12 @@
  * `api_get_task`: takes the oldest (`order_by` ASC) or newest (DESC) task of a queue. Its data
  * becomes `__queue_task_data__`, its id `__queue_task_id__`.
  */
-import { docOfValue, objectOf } from '../../codec/json.ts'
+import { docOfValue } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
-import { expansionOf } from '../templates/parser.ts'
 import { assignedData, readAssignments } from './assignments.ts'
-import { failConversion, failedExpansion } from './failures.ts'
+import { expanding, failConversion } from './failures.ts'
 import { isAbsent, readErrorNode } from './members.ts'
 import { readId, readTargetProcess } from './target.ts'
 
@@ -21,16 +20,11 @@ export const apiQueue: LogicKind = {
   compile(raw, report) {
     const assignments = readAssignments(raw, 'data', 'data_type', report)
     const err_node_id = readErrorNode(raw, report)
-    return {
-      err_node_id,
-      run(context) {
-        if (assignments.length === 0) return { command: 'queue', doc: undefined, err_node_id }
-        const expansion = expansionOf(context)
-        const data = assignedData(assignments, expansion, objectOf(context.doc))
-        if (data === undefined) return failedExpansion('queue', expansion, err_node_id)
-        return { command: 'queue', doc: docOfValue(data), err_node_id }
-      },
-    }
+    return expanding('queue', err_node_id, (expansion) => {
+      if (assignments.length === 0) return { command: 'queue', doc: undefined, err_node_id }
+      const data = assignedData(assignments, expansion, true)
+      return data && { command: 'queue', doc: docOfValue(data), err_node_id }
+    })
   },
 }
 
@@ -44,19 +38,14 @@ export const apiGetTask: LogicKind = {
     const err_node_id = readErrorNode(raw, report)
     const convOf = readTargetProcess(raw, report)
     const nodeOf = readId(raw, 'node_id', report)
-    return {
-      err_node_id,
-      run(context) {
-        const expansion = expansionOf(context)
-        const conv = convOf(expansion)
-        const node_id = conv === undefined ? undefined : nodeOf(expansion)
-        if (conv !== undefined && node_id !== undefined) {
-          return { command: 'take', conv, node_id, newest, err_node_id }
-        }
-        failConversion(expansion, 'node_id', '', 'node_id')
-        return failedExpansion('get_task', expansion, err_node_id)
-      },
-    }
+    return expanding('get_task', err_node_id, (expansion) => {
+      const conv = convOf(expansion)
+      const node_id = conv && nodeOf(expansion)
+      if (conv === undefined || node_id === undefined) {
+        return failConversion(expansion, 'node_id', '', 'node_id')
+      }
+      return { command: 'take', conv, node_id, newest, err_node_id }
+    })
   },
 }
 

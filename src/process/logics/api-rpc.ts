@@ -8,14 +8,14 @@
  * values, `keys` keys of this task; `extra` stands in for a missing `res_data`. Without a waiting
  * caller it does nothing.
  */
-import { docOfValue, isObject, objectOf } from '../../codec/json.ts'
+import { docOfValue, isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { EvaluationContext, LogicKind } from '../logic.ts'
+import type { Command, EvaluationContext, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
-import { expansionOf } from '../templates/parser.ts'
+import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { type Assignment, assignedData, readAssignments, readOwnKey } from './assignments.ts'
-import { failedExpansion } from './failures.ts'
+import { expanding, failedExpansion } from './failures.ts'
 import { isAbsent, readErrorNode, readFlag, readTemplate, readType, readWord } from './members.ts'
 import { readTargetProcess } from './target.ts'
 
@@ -29,18 +29,12 @@ export const apiRpc: LogicKind = {
     const assignments = readAssignments(raw, 'extra', 'extra_type', report)
     const err_node_id = readErrorNode(raw, report)
     const convOf = readTargetProcess(raw, report)
-    return {
-      err_node_id,
-      run(context) {
-        const expansion = expansionOf(context)
-        const conv = convOf(expansion)
-        const data = assignedData(assignments, expansion, sends_all ? objectOf(context.doc) : {})
-        if (data === undefined || conv === undefined) {
-          return failedExpansion('rpc', expansion, err_node_id, tags)
-        }
-        return { command: 'call', conv, doc: docOfValue(data), err_node_id }
-      },
+    const make = (expansion: Expansion): Command | undefined => {
+      const conv = convOf(expansion)
+      const data = assignedData(assignments, expansion, sends_all)
+      return conv && data && { command: 'call', conv, doc: docOfValue(data), err_node_id }
     }
+    return expanding('rpc', err_node_id, make, tags)
   },
 }
 

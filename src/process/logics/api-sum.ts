@@ -7,10 +7,9 @@ import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
-import { expansionOf } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf, idText } from '../values.ts'
-import { failConversion, failedExpansion } from './failures.ts'
+import { expanding, failConversion } from './failures.ts'
 import { isAbsent, mapObjects, readErrorNode } from './members.ts'
 
 interface Addend {
@@ -24,25 +23,18 @@ export const apiSum: LogicKind = {
   compile(raw, report) {
     const addends = readAddends(raw, report)
     const err_node_id = readErrorNode(raw, report)
-    return {
-      err_node_id,
-      run(context) {
-        const expansion = expansionOf(context)
-        const terms: { name: string; value: number }[] = []
-        for (const { name, value: template, text } of addends) {
-          const given = template.value(expansion)
-          const has_failed = expansion.failure !== undefined
-          if (!has_failed && isAbsent(given)) continue
-          const value = has_failed ? undefined : doubleOf(given)
-          if (value === undefined) {
-            failConversion(expansion, name, given ?? text, 'number')
-            return failedExpansion('sum', expansion, err_node_id)
-          }
-          terms.push({ name, value })
-        }
-        return { command: 'sum', terms }
-      },
-    }
+    return expanding('sum', err_node_id, (expansion) => {
+      const terms: { name: string; value: number }[] = []
+      for (const { name, value: template, text } of addends) {
+        const given = template.value(expansion)
+        if (expansion.failure !== undefined) return undefined
+        if (isAbsent(given)) continue
+        const value = doubleOf(given)
+        if (value === undefined) return failConversion(expansion, name, given ?? text, 'number')
+        terms.push({ name, value })
+      }
+      return { command: 'sum', terms }
+    })
   },
 }
 

@@ -11,18 +11,12 @@ import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import type { LogicKind } from '../logic.ts'
 import { quoted, type Report, truncated } from '../report.ts'
-import {
-  type Expansion,
-  expansionOf,
-  failWith,
-  jsonTemplate,
-  type Term,
-} from '../templates/parser.ts'
+import { type Expansion, failWith, jsonTemplate, type Term } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, looksTemplated, type Template } from '../templates/template.ts'
 import { charsOf, convert, type ValueType } from '../values.ts'
 import { type DataKey, isDeep, type MadeHere, readDataKey, setAtPath } from './data-key.ts'
-import { failConversion, failedExpansion } from './failures.ts'
+import { expanding, failConversion } from './failures.ts'
 import { readErrorNode, readObject, readType } from './members.ts'
 
 export interface Assignment extends DataKey {
@@ -54,13 +48,13 @@ export function readAssignments(
   })
 }
 
-/** A copy of `base` with the keys set; undefined where the expansion has failed. */
+/** The keys, over the task's data if `is_over_data`; undefined where the expansion has failed. */
 export function assignedData(
   assignments: readonly Assignment[],
   expansion: Expansion,
-  base: JsonObject = {},
+  is_over_data = false,
 ): JsonObject | undefined {
-  const data: JsonObject = { ...base }
+  const data: JsonObject = is_over_data ? { ...objectOf(expansion.context.doc) } : {}
   let made: MadeHere | undefined
   for (const assignment of assignments) {
     const key = assignment.key(expansion)
@@ -78,7 +72,7 @@ export function assignedData(
   return expansion.failure === undefined ? data : undefined
 }
 
-/** What the task may not read is told with the key that asks for it. */
+/** A denied read names the key that asks for it. */
 function namedFailure(expansion: Expansion, key: string | undefined): undefined {
   const { failure } = expansion
   if (failure?.why !== 'denied' || key === undefined) return
@@ -154,14 +148,9 @@ export const setParam: LogicKind = {
   compile(raw, report) {
     const assignments = readAssignments(raw, 'extra', 'extra_type', report)
     const err_node_id = readErrorNode(raw, report)
-    return {
-      err_node_id,
-      run(context) {
-        const expansion = expansionOf(context)
-        const data = assignedData(assignments, expansion, objectOf(context.doc))
-        if (data === undefined) return failedExpansion('set_param', expansion, err_node_id)
-        return { command: 'set', doc: docOfValue(data), err_node_id }
-      },
-    }
+    return expanding('set_param', err_node_id, (expansion) => {
+      const data = assignedData(assignments, expansion, true)
+      return data && { command: 'set', doc: docOfValue(data), err_node_id }
+    })
   },
 }

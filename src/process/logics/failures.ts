@@ -1,9 +1,9 @@
 /** The commands by which a logic fails. Tags and descriptions are part of the process format. */
 import { bytesOf } from '../../codec/json.ts'
 import type { Doc, JsonValue } from '../../core/model.ts'
-import type { ErrorType, FailCommand } from '../logic.ts'
+import type { Command, CompiledLogic, ErrorType, FailCommand } from '../logic.ts'
 import { truncated } from '../report.ts'
-import { type Expansion, failWith } from '../templates/parser.ts'
+import { type Expansion, expansionOf, failWith } from '../templates/parser.ts'
 import { textOf } from '../values.ts'
 
 export interface LogicFailure {
@@ -50,6 +50,22 @@ export function failedExpansion(
   }
   const tag = failure?.why === 'denied' ? 'access_denied' : convert
   return fail(kind, { tag, description }, err_node_id)
+}
+
+/** A logic whose templates make a command. Undefined fails it, as the expansion says. */
+export function expanding(
+  kind: string,
+  err_node_id: string | undefined,
+  make: (expansion: Expansion) => Command | undefined,
+  tags?: ExpansionTags,
+): CompiledLogic {
+  return {
+    err_node_id,
+    run(context) {
+      const expansion = expansionOf(context)
+      return make(expansion) ?? failedExpansion(kind, expansion, err_node_id, tags)
+    },
+  }
 }
 
 /** Fails the expansion: the value of `param` cannot be converted to `type`. */

@@ -16,6 +16,10 @@ export interface Qualifier {
   readonly value: Expression
 }
 
+type Expressions = readonly Expression[]
+type Clauses = readonly Clause[]
+type Qualifiers = readonly Qualifier[]
+type Links = readonly { readonly sign: string; readonly operand: Expression }[]
 export type MapEntry = readonly [key: Expression, value: Expression]
 
 /** A node of the tree; `at` is its offset. */
@@ -25,36 +29,14 @@ export type Expression = { readonly at: number } & (
   | { readonly kind: 'variable' | 'word'; readonly name: string }
   | { readonly kind: 'members'; readonly of: Expression; readonly keys: readonly string[] }
   /** A `binary` is texts that are joined; a `block` has the value of its last part. */
-  | { readonly kind: 'tuple' | 'binary' | 'block'; readonly parts: readonly Expression[] }
-  | { readonly kind: 'list'; readonly parts: readonly Expression[]; readonly tail?: Expression }
+  | { readonly kind: 'tuple' | 'binary' | 'block'; readonly parts: Expressions }
+  | { readonly kind: 'list'; readonly parts: Expressions; readonly tail?: Expression }
   | { readonly kind: 'map'; readonly sign: string; readonly entries: readonly MapEntry[] }
-  | {
-      readonly kind: 'call'
-      readonly name: string
-      readonly apply: Apply
-      readonly parts: readonly Expression[]
-    }
-  | {
-      readonly kind: 'chain'
-      readonly level: OperatorLevel
-      readonly first: Expression
-      readonly rest: readonly { readonly sign: string; readonly operand: Expression }[]
-    }
+  | { readonly kind: 'call'; name: string; readonly apply: Apply; readonly parts: Expressions }
+  | { readonly kind: 'chain'; level: OperatorLevel; first: Expression; readonly rest: Links }
   | { readonly kind: 'prefixed'; readonly signs: readonly string[]; readonly value: Expression }
   /** `P = Q = Value`. */
-  | {
-      readonly kind: 'match'
-      readonly patterns: readonly Expression[]
-      readonly value: Expression
-    }
-  | {
-      readonly kind: 'cases'
-      readonly subject: Expression | undefined
-      readonly clauses: readonly Clause[]
-    }
-  | {
-      readonly kind: 'comprehension'
-      readonly item: Expression
-      readonly qualifiers: readonly Qualifier[]
-    }
+  | { readonly kind: 'match'; readonly patterns: Expressions; readonly value: Expression }
+  | { readonly kind: 'cases'; subject: Expression | undefined; readonly clauses: Clauses }
+  | { readonly kind: 'comprehension'; item: Expression; readonly qualifiers: Qualifiers }
 )
