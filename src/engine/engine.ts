@@ -1,27 +1,25 @@
 /**
- * The engine over a store. Its parts, in the order in which an op goes through them:
+ * The engine over a store. An op goes through its parts in this order:
  *
- *     task-calls           parses what an embedder gives; servers parse themselves
+ *     task-calls           parses what an embedder passes; servers parse themselves
  *     submission           takes the ops of a request
- *     admission            refuses, or holds back, what may not enter; bounds what waits
+ *     admission            refuses or delays what may not enter; bounds what waits
  *     transaction-queue    runs the requests of one turn in one store transaction
  *     ops                  checks each op, then creates, modifies or shows a task
  *     advance              runs the logics of the task until it waits, ends or fails
  *     task-store           writes the task and its index keys
- *     run-queue            runs the other tasks that this made ready
+ *     run-queue            runs the other tasks that became ready
  *
- * The results come back once the transaction is on disk. Its effects are published then: to the
- * timers, the dispatcher of jobs and the feed of changes. Timers, schedules, outcomes of jobs,
- * retry and cancel enter at transaction-queue. A refused op is a result; a request refused as a
- * whole rejects.
+ * The results return once the transaction is on disk. Then its effects are published to the timers,
+ * the job dispatcher and the change feed. Timers, schedules, job outcomes, retry and cancel enter
+ * at transaction-queue. A refused op is a result; a request refused as a whole rejects.
  */
-
 import { type Key, metaKey } from '../codec/keys.ts'
 import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
 import type { EventName } from '../core/event-table.ts'
-import { bugReporter, type Events } from '../core/events.ts'
+import { bugReporter, type Emit, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
@@ -56,7 +54,7 @@ import { newTimers } from './timers/due-work.ts'
 import { newAdmission } from './transactions/admission.ts'
 import { newBackground } from './transactions/background.ts'
 import { newCatalog } from './transactions/catalog.ts'
-import { newFullProcessReport } from './transactions/full-processes.ts'
+import type { Parts } from './transactions/parts.ts'
 import type { CommitEffects, EngineContext } from './transactions/transaction.ts'
 import { newTransactionQueue } from './transactions/transaction-queue.ts'
 import { newVariables } from './transactions/variables.ts'
@@ -76,7 +74,7 @@ export interface EngineParts {
   readonly failed: Promise<Fault>
   readonly options: EngineOptions
   readonly events: Events
-  /** Those that were told before. */
+  /** Events emitted before the engine can count them. */
   readonly early_events?: readonly EventName[]
   readonly executors: Executors
   readonly handlers: Handlers
@@ -109,108 +107,66 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     is_traced: tracing !== undefined,
     flow: flow_counters,
   }
-  const wake = (): void => background.wake()
-  const window = await openChangeWindow({ store, limits, now_ms: clock.now_ms(), wake })
-  const feed = newChangeFeed({
-    ...{ store, window, is_on: limits.changes_bytes_max > 0 },
-    file_id: await store.view(fileId),
-    hasProcess: (view, conv_id) => catalog.find(view, conv_id) !== undefined,
-  })
+  const { variables } = engine_context
   const admission = newAdmission({ limits, store, clock, failure })
   const transactions = newTransactionQueue({ store, clock, engine: engine_context, publish })
-  const { masked } = engine_context.variables
-  const traces = tracing === undefined ? undefined : newTraces(tracing, masked)
-  const running = {
-    ...{ clock, limits, store, transactions, admission, wake, counters, traces },
-    onBug,
+  const shared: Parts = {
+    ...{ store, clock, chance, limits, emit, counters, catalog, admission, transactions, onBug },
+    engine: engine_context,
+    wake: () => background.wake(),
   }
-  const { replay: mode = 'answer' } = options
-  const replays = await openReplays({
-    ...{ mode, window_s: limits.window_ms / 1_000, bytes_max: limits.replay_bytes_max },
-    ...{ store, clock, wake, emit },
-  })
-  const submission = newSubmission({ ...running, replays })
-  const { schedules, due_schedules } = newSchedules({
-    ...{ ...running, catalog, emit },
-    submit: submission.submit,
-  })
-  const timers = newTimers({ ...running, schedules: due_schedules })
-  const jobs = newJobDispatcher({ ...running, engine: engine_context, executors, emit })
-  const hand_over = newHandOver({ ...running, handlers })
+  const window = await openChangeWindow(shared, clock.now_ms())
+  const feed = newChangeFeed(shared, window, await store.view(fileId))
+  const traces = tracing === undefined ? undefined : newTraces(tracing, variables.masked)
+  const replays = await openReplays(shared, options.replay)
+  const submission = newSubmission(shared, replays, traces)
+  const { schedules, due_schedules } = newSchedules(shared, submission.submit)
+  const timers = newTimers(shared, due_schedules)
+  const jobs = newJobDispatcher(shared, executors, traces)
+  const hand_over = newHandOver(shared, handlers)
   const has_background = options.background !== false
   const background = newBackground({
-    ...running,
+    ...shared,
     works: has_background
       ? [...timers.works, hand_over.work, window.work, replays.work]
       : [window.work],
   })
   /** Administration waits for the ops that were queued before it. */
-  const ordered_store: Store = { ...store, update: transactions.update }
-  const secrets = await openSecrets({
-    ...{ store: ordered_store, clock, chance, emit },
-    ...{ key_path: parts.key_path, given_key: options.secret_key },
-  })
-  const bindings = await openBindings(ordered_store, limits.certificate_name_bytes_max)
-  const users = await openUsers({ store: ordered_store, clock, secrets, bindings })
-  const { public_url } = options
-  const addresses = newAddresses({ store, catalog, limits, secrets, public_url })
+  const ordered: Parts = { ...shared, store: { ...store, update: transactions.update } }
+  const given_key = options.secret_key
+  const secrets = await openSecrets(ordered, { key_path: parts.key_path, given_key })
+  const bindings = await openBindings(ordered.store, limits.certificate_name_bytes_max)
+  const users = await openUsers(ordered, secrets, bindings)
+  const addresses = newAddresses(shared, secrets, options.public_url)
   const onChanged = (conv_id: string): void => {
     addresses.onProcessChanged(conv_id)
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()
     hand_over.onProcessChanged(conv_id)
   }
-  const administered = {
-    store: ordered_store,
-    catalog,
-    limits,
-    chance,
-    addresses,
-    handlers,
-    onChanged,
-    emit,
-  }
-  const processes = newProcesses(administered)
-  const { variables } = engine_context
-  const importer = newImporter({ ...administered, variables })
+  const process_parts = { ...ordered, addresses, handlers, onChanged }
+  const importer = newImporter(process_parts)
 
   const onEnd = (listener: (task: Task) => void): (() => void) => {
     end_listeners.add(listener)
     return () => end_listeners.delete(listener)
   }
-  const waits_max = limits.results_waiting_max
-  const results = newResults({
-    ...{ store, clock, waits_max, onEnd },
-    flush: () => transactions.update(() => {}).catch(() => {}),
-  })
+  const results = newResults(shared, onEnd)
   void parts.failed.then(results.close)
-  const task_calls = newTaskCalls({
-    ...{ ...running, engine: engine_context, catalog, chance },
-    ...{ submission, results, has_background },
-  })
-
   const reportFull = newFullProcessReport(emit, clock, limits.process_tasks_max)
 
   function publish(effects: CommitEffects): void {
-    const {
-      timers: set_timers,
-      has_ended,
-      job_ms,
-      entry,
-      ends,
-      failures,
-      full,
-      runs,
-      flow,
-    } = effects
+    const { ends, entry, flow, full, has_ended, job_ms, runs } = effects
     counters.countTasks(effects)
     if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
-    if (set_timers !== undefined) timers.onSet(set_timers)
+    if (effects.timers !== undefined) timers.onSet(effects.timers)
     if (has_ended) timers.onEnded()
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
-    for (const one of failures ?? []) emit('task_failed', { ...one, ...jobs.failureOf(one) })
+    for (const one of effects.failures ?? []) {
+      emit('task_failed', { ...one, ...jobs.failureOf(one) })
+    }
     if (full !== undefined) reportFull(full)
     if (ends === undefined) return
     for (const listener of end_listeners) for (const task of ends) listener(task)
@@ -251,27 +207,17 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     chance,
     emit,
     counters,
-    statistics: newStatisticsReader({
-      ...{ clock, store, counters, admission, timers, jobs, results, feed, handlers, replays },
-    }),
-    flow: newFlow({ store, clock, catalog, transactions, counters: flow_counters }),
+    statistics: newStatisticsReader(shared, { timers, jobs, results, feed, handlers, replays }),
+    flow: newFlow(shared, flow_counters),
     tracing,
     drain,
     isBusy: () => background.isBusy() || jobs.isBusy(),
-    diagnose: newDiagnosis({
-      ...{ store, clock, has_background, engine: engine_context },
-      ...{ health: admission.health, keyState: secrets.keyState },
-    }),
-    ...task_calls,
+    diagnose: newDiagnosis(shared, has_background, secrets.keyState),
+    ...newTaskCalls(shared, submission, results, has_background),
     changesSeenBy: feed.seenBy,
     changes: feed.changes,
     process: (definition) => typedProcess(engine, definition),
-    processes: {
-      ...processes,
-      put: importer.put,
-      putMany: importer.putMany,
-      importFiles: importer.importFiles,
-    },
+    processes: { ...newProcesses(process_parts), ...importer },
     schedules,
     users,
     setVariables: variables.give,
@@ -323,3 +269,24 @@ function idMiddle(view: View): string {
 function fileId(view: View): string {
   return view.get(metaKey('file_id'))?.toString('hex') ?? ''
 }
+
+/** Emits the processes at their limit of live tasks, each at most once a minute. */
+function newFullProcessReport(
+  emit: Emit,
+  clock: Clock,
+  tasks_max: number,
+): (conv_ids: ReadonlySet<string>) => void {
+  const emitted_ms = new Map<string, number>()
+  return (conv_ids) => {
+    const now_ms = clock.now_ms()
+    for (const conv_id of conv_ids) {
+      // The absolute difference also covers a clock that was set back.
+      const since_ms = Math.abs(now_ms - (emitted_ms.get(conv_id) ?? Number.NEGATIVE_INFINITY))
+      if (since_ms < full_pause_ms) continue
+      emitted_ms.set(conv_id, now_ms)
+      emit('process_full', { conv_id, tasks: tasks_max })
+    }
+  }
+}
+
+const full_pause_ms = 60_000

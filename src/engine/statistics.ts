@@ -6,9 +6,6 @@
  * there is to do is asked of the parts that have it.
  */
 
-import type { Clock } from '../core/clock.ts'
-import type { Counters } from '../core/counters.ts'
-import type { Store } from '../store/store.ts'
 import type { EngineStatistics } from './api/statistics-api.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { Handlers } from './jobs/handlers.ts'
@@ -16,24 +13,21 @@ import type { JobDispatcher } from './jobs/job-dispatcher.ts'
 import type { Replays } from './replays/replays.ts'
 import type { Results } from './requests/results.ts'
 import type { Timers } from './timers/due-work.ts'
-import type { Admission } from './transactions/admission.ts'
+import type { Parts } from './transactions/parts.ts'
 
-export interface StatisticsParts {
-  readonly clock: Clock
-  readonly store: Pick<Store, 'numbers'>
-  readonly counters: Counters
-  readonly admission: Pick<Admission, 'waiting'>
-  readonly timers: Pick<Timers, 'overdue_ms'>
-  readonly jobs: Pick<JobDispatcher, 'counts'>
-  readonly results: Pick<Results, 'count'>
-  readonly feed: Pick<ChangeFeed, 'readers'>
-  readonly handlers: Pick<Handlers, 'count'>
-  readonly replays: Pick<Replays, 'bytes'>
+interface ReportingParts {
+  readonly timers: Timers
+  readonly jobs: JobDispatcher
+  readonly results: Results
+  readonly feed: ChangeFeed
+  readonly handlers: Handlers
+  readonly replays: Replays
 }
 
-export function newStatisticsReader(parts: StatisticsParts): () => EngineStatistics {
-  const { clock, store, counters, admission, timers, jobs, results, feed, handlers, replays } =
-    parts
+export function newStatisticsReader(
+  { clock, store, counters, admission }: Parts,
+  { timers, jobs, results, feed, handlers, replays }: ReportingParts,
+): () => EngineStatistics {
   const since_ms = clock.now_ms()
   return () => {
     const { timers_fired, ...tasks } = counters.tasks

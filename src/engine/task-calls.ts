@@ -11,7 +11,7 @@ import type { ActionResult, TargetInput } from './api/task-api.ts'
 import type { Results } from './requests/results.ts'
 import type { Submission } from './requests/submission.ts'
 import type { TracedOrder } from './requests/traces.ts'
-import { type BulkParts, newBulkJobs } from './search/bulk.ts'
+import { newBulkJobs } from './search/bulk.ts'
 import { listTasks } from './search/search.ts'
 import { countTasks } from './search/task-counts.ts'
 import type { ServedEngine } from './served-engine.ts'
@@ -20,20 +20,8 @@ import { cancelTask, moveTask, retryTask } from './tasks/task-actions.ts'
 import { loadTask } from './tasks/task-store.ts'
 import { viewTask } from './tasks/task-view.ts'
 import { waitsOf } from './tasks/task-wait.ts'
-import {
-  type EngineContext,
-  newReadContext,
-  type ReadContext,
-  type Transaction,
-} from './transactions/transaction.ts'
-
-export interface TaskCallsParts extends BulkParts {
-  readonly engine: EngineContext
-  readonly submission: Submission
-  readonly results: Results
-  /** Whether this engine does jobs and fires timers. */
-  readonly has_background: boolean
-}
+import type { Parts } from './transactions/parts.ts'
+import { newReadContext, type ReadContext, type Transaction } from './transactions/transaction.ts'
 
 export type TaskCalls = Pick<
   ServedEngine,
@@ -53,9 +41,14 @@ export type TaskCalls = Pick<
   | 'taskById'
 >
 
-export function newTaskCalls(parts: TaskCallsParts): TaskCalls {
-  const { store, limits, clock, engine, results, has_background } = parts
-  const { submit, change, run } = parts.submission
+/** `has_background`: whether this engine does jobs and fires timers. */
+export function newTaskCalls(
+  parts: Parts,
+  { submit, change, run }: Submission,
+  results: Results,
+  has_background: boolean,
+): TaskCalls {
+  const { store, limits, clock, engine } = parts
   const bulk_jobs = newBulkJobs(parts)
 
   const readsOf = (view: View): ReadContext => newReadContext(view, engine, clock.now_ms())

@@ -5,7 +5,7 @@
 import { isObject, parseJson, parseStored, setMember, stringifyJson } from '../codec/json.ts'
 import { isFault } from '../core/faults.ts'
 import type { JsonObject, JsonValue, Task } from '../core/model.ts'
-import { textsIn, withoutSecret } from '../engine/transactions/masking.ts'
+import { textsIn, withoutSecret } from '../engine/transactions/variables.ts'
 import { type ParamPath, readParamPath } from '../process/compile-params.ts'
 import { member } from '../process/templates/path.ts'
 

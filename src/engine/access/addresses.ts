@@ -11,10 +11,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { address_secret, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'
 import { isName } from '../../codec/op.ts'
 import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../../codec/records.ts'
-import type { Limits } from '../../core/limits.ts'
 import type { CallbackRules } from '../../process/logic.ts'
-import type { Store, View } from '../../store/store.ts'
-import type { Catalog, Process } from '../transactions/catalog.ts'
+import type { View } from '../../store/store.ts'
+import type { Process } from '../transactions/catalog.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { Secrets } from './secrets.ts'
 import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
 
@@ -40,24 +40,18 @@ export interface Addresses {
   findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
 }
 
-export interface AddressesOptions {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly limits: Limits
-  readonly secrets: Secrets
-  /** What addresses begin with until `serveAt` names a server. */
-  readonly public_url: string | undefined
-}
-
 const default_rules: CallbackRules = { is_sync: true, id_path: [] }
 // Where something is missing, a stand-in of its length makes every guess cost the same.
 const no_secret = '0'.repeat(43)
 const no_nonce = '0'.repeat(32)
 
 /** Throws a RangeError for a `public_url` that is none. */
-export function newAddresses(options: AddressesOptions): Addresses {
-  const { store, catalog, limits, secrets } = options
-  const public_url = readPublicUrl(options.public_url)
+export function newAddresses(
+  { store, catalog, limits }: Parts,
+  secrets: Secrets,
+  given_url: string | undefined,
+): Addresses {
+  const public_url = readPublicUrl(given_url)
   let url = public_url
 
   const hasSecret = (): boolean => secrets.known(address_secret).length > 0

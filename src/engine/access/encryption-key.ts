@@ -62,11 +62,14 @@ export interface NextKey {
   commit(): Promise<Rekeyed>
 }
 
-export interface EncryptionKeyOptions {
-  /** Undefined for a store in memory, whose key is never stored. */
+export interface KeySource {
+  /** The key file; undefined for a store in memory, whose key is never stored. */
   readonly key_path: string | undefined
   /** The key as text, instead of a file. */
   readonly given_key: string | undefined
+}
+
+interface EncryptionKeyOptions extends KeySource {
   /** The store's check value; undefined while it has no secret. */
   readonly check: string | undefined
   readonly chance: Chance
@@ -95,7 +98,7 @@ export function keyFits(given: string | Buffer | undefined, check: string): bool
 /** Why a node cannot read the secrets of a state with the key that it has. */
 export function nodeKeyFault(
   check: string | undefined,
-  { key_path, given_key }: Pick<EncryptionKeyOptions, 'key_path' | 'given_key'>,
+  { key_path, given_key }: KeySource,
 ): Fault | undefined {
   const fits = (one: string | Buffer | undefined): boolean =>
     check === undefined || keyFits(one, check)

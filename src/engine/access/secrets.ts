@@ -13,12 +13,11 @@ import {
   secretsOf,
 } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, type SecretRecord } from '../../codec/records.ts'
-import type { Chance, Clock } from '../../core/clock.ts'
-import type { Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
-import type { Store, Tx } from '../../store/store.ts'
+import type { Tx } from '../../store/store.ts'
 import type { Rekeyed } from '../api/user-api.ts'
-import { openEncryptionKey } from './encryption-key.ts'
+import type { Parts } from '../transactions/parts.ts'
+import { type KeySource, openEncryptionKey } from './encryption-key.ts'
 import {
   holdsAt,
   type Secret,
@@ -71,15 +70,6 @@ export interface OwnSecret {
   readonly secret: string
 }
 
-export interface SecretsOptions {
-  readonly store: Store
-  readonly clock: Clock
-  readonly chance: Chance
-  readonly key_path: string | undefined
-  readonly given_key: string | undefined
-  readonly emit: Emit
-}
-
 const check_key = metaKey('key_check')
 /** The value by which a key is known to be the one of a state; see `nodeKeyFault`. */
 export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string | undefined {
@@ -91,8 +81,10 @@ const secret_bytes = 32
 const looks_ms = { locked: 1_000, usable: 60_000 }
 const outside = 'the secrets cannot be read now; whoever runs this server was told why'
 
-export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
-  const { store, clock, chance, emit } = options
+export async function openSecrets(
+  { store, clock, chance, emit }: Parts,
+  given: KeySource,
+): Promise<Secrets> {
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
     secrets: view.scan({ ...keysOfType('secret'), limit: Infinity }).map(({ key, value }) => ({
@@ -100,7 +92,7 @@ export async function openSecrets(options: SecretsOptions): Promise<Secrets> {
       record: decodeRecord<SecretRecord>(value),
     })),
   }))
-  const encryptionKey = await openEncryptionKey({ ...options, check: stored.check })
+  const encryptionKey = await openEncryptionKey({ ...given, chance, emit, check: stored.check })
   const kept = new Map<string, Secret[]>()
   let looked_ms = clock.now_ms()
   /** Until something changes. */

@@ -12,10 +12,9 @@ import {
   userOfKey,
 } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, grant_bits, type UserRecord } from '../../codec/records.ts'
-import type { Clock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller, SignatureKind } from '../../core/model.ts'
-import type { Entry, Store, View } from '../../store/store.ts'
+import type { Entry, View } from '../../store/store.ts'
 import type { Can } from '../api/process-api.ts'
 import {
   type ConsoleRight,
@@ -24,21 +23,18 @@ import {
   type Sign,
   type UserInfo,
 } from '../api/user-api.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Secrets } from './secrets.ts'
 import { type SecretLists, type SecretsToCompare, secretsIn } from './secrets-to-compare.ts'
 
-export interface UsersOptions {
-  readonly store: Store
-  readonly clock: Clock
-  readonly secrets: Secrets
-  readonly bindings: CertificateBindings
-}
-
 const first_user = 13_000n
 
-export async function openUsers(options: UsersOptions): Promise<ServedUsers> {
-  const { store, clock, secrets, bindings } = options
+export async function openUsers(
+  { store, clock }: Parts,
+  secrets: Secrets,
+  bindings: CertificateBindings,
+): Promise<ServedUsers> {
   const { inTurn } = secrets
 
   /** The only signature of a user; users without an entry may use both. */

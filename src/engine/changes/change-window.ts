@@ -6,8 +6,7 @@
  * numbers. All entries from the first to the last are there at every moment.
  */
 import { changeKey } from '../../codec/keys.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import type { Work } from '../transactions/background.ts'
 import {
   type ChangeEntry,
@@ -16,6 +15,7 @@ import {
   leaveGap,
   readEntry,
 } from '../transactions/change-log.ts'
+import type { Parts } from '../transactions/parts.ts'
 
 export interface ChangeWindow {
   /** The oldest entry that stays; `no_entry` without any. */
@@ -26,20 +26,14 @@ export interface ChangeWindow {
   readonly work: Work
 }
 
-export interface ChangeWindowOptions {
-  readonly store: Store
-  readonly limits: Limits
-  readonly now_ms: number
-  /** Called when `work` has become due. */
-  wake(): void
-}
-
 /** The part of the window that is removed at a time. */
 const part = 1 / 64
 const slice_entries = 1_024
 
-export async function openChangeWindow(options: ChangeWindowOptions): Promise<ChangeWindow> {
-  const { store, limits, wake } = options
+export async function openChangeWindow(
+  { store, limits, wake }: Pick<Parts, 'store' | 'limits' | 'wake'>,
+  now_ms: number,
+): Promise<ChangeWindow> {
   const kept_ms = limits.changes_kept_ms
   const bytes_max = limits.changes_bytes_max
   let first = await store.view(firstEntry)
@@ -76,7 +70,7 @@ export async function openChangeWindow(options: ChangeWindowOptions): Promise<Ch
   if (bytes_max === 0) {
     first = last
     while (removed_n < first.n) await removeSlice()
-    await store.update((tx) => leaveGap(tx, options.now_ms))
+    await store.update((tx) => leaveGap(tx, now_ms))
   }
 
   const isDue = (): boolean => removed_n < first.n || !isKept(first, part)

@@ -11,13 +11,14 @@ import { changeKey } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Caller, Task } from '../../core/model.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import { maySee } from '../access/users.ts'
 import type { Changes, ChangesOptions, TaskChange } from '../api/change-api.ts'
 import { accessDenied } from '../tasks/task-rules.ts'
 import { loadTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import { type ChangeEntry, readEntry } from '../transactions/change-log.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { type ChangePosition, parsePosition, positionText } from './change-position.ts'
 import type { ChangeWindow } from './change-window.ts'
 
@@ -40,16 +41,6 @@ export interface ChangeFeed {
 /** A change; without an obj_id only a position to go on from. */
 export type SeenChange = TaskChange | { readonly position: string; readonly obj_id?: undefined }
 
-export interface ChangeFeedOptions {
-  readonly store: Store
-  readonly window: ChangeWindow
-  /** Of the data file, in hex. */
-  readonly file_id: string
-  /** Whether changes are written. */
-  readonly is_on: boolean
-  hasProcess(view: View, conv_id: string): boolean
-}
-
 /** What one read of the store takes at most, except that it takes at least one entry. */
 const page = { entries: 256, changes: 512, bytes: 256 * 1024 }
 /** Changes whose tasks are read at once: fewer where their data is long. */
@@ -65,8 +56,12 @@ interface Page {
   readonly next: ChangePosition
 }
 
-export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
-  const { store, window, file_id, is_on, hasProcess } = options
+/** `file_id`: that of the data file, in hex. */
+export function newChangeFeed(
+  { store, catalog, limits }: Parts,
+  window: ChangeWindow,
+  file_id: string,
+): ChangeFeed {
   let is_closed = false
   let readers = 0
   /** Resumes the iterators that wait for a commit. */
@@ -81,7 +76,8 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   /** Where an iterator begins; a Fault where it cannot. */
   function startOf(from: string | undefined): ChangePosition | Fault {
     const last = window.last()
-    if (!is_on) return fault('not_possible', 'no changes are kept: changes_bytes_max is 0')
+    if (limits.changes_bytes_max === 0)
+      return fault('not_possible', 'no changes are kept: changes_bytes_max is 0')
     if (from === undefined) return { n: last.n + 1, at: 0, at_ms: last.at_ms }
     if (from === 'start') return { n: Math.max(1, window.first().n), at: 0, at_ms: unknown_ms }
     const position = parsePosition(from, file_id)
@@ -160,7 +156,7 @@ export function newChangeFeed(options: ChangeFeedOptions): ChangeFeed {
     let next = start as ChangePosition
     await store.view((view) => {
       checkRight(view)
-      if (wanted !== undefined && !hasProcess(view, wanted)) {
+      if (wanted !== undefined && catalog.find(view, wanted) === undefined) {
         throw fault('conv_not_found', `Object conv with id ${wanted} does not exist`)
       }
       checkPosition(view, next)

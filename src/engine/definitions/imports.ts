@@ -9,8 +9,7 @@
 import { isObject, stringifyJson } from '../../codec/json.ts'
 import { processKey, versionKey } from '../../codec/keys.ts'
 import { encodeRecord, type ProcessRecord } from '../../codec/records.ts'
-import { type Chance, nextTurn } from '../../core/clock.ts'
-import type { Emit } from '../../core/events.ts'
+import { nextTurn } from '../../core/clock.ts'
 import { fault, isFault, type Mistake } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { inSlices } from '../../core/slices.ts'
@@ -18,46 +17,21 @@ import type { ExportSource } from '../../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../../process/export-items.ts'
 import { callback_url } from '../../process/templates/path.ts'
 import type { Store, Tx, View } from '../../store/store.ts'
-import type { Addresses } from '../access/addresses.ts'
-import type {
-  ExportFile,
-  ImportResult,
-  PutManyOptions,
-  PutOptions,
-  PutResult,
-  WaitsFor,
-} from '../api/import-api.ts'
-import type { Handlers } from '../jobs/handlers.ts'
+import type { ImportResult, PutOptions, PutResult, WaitsFor } from '../api/import-api.ts'
+import type { Processes } from '../api/process-api.ts'
 import { migrationOf } from '../tasks/waits.ts'
-import { convIdOf, putAlias } from '../transactions/aliases.ts'
-import type { Catalog, Process } from '../transactions/catalog.ts'
+import { type Catalog, convIdOf, type Process, putAlias } from '../transactions/catalog.ts'
 import { liveTasksAt } from '../transactions/node-counters.ts'
 import { putVariable, type Variables } from '../transactions/variables.ts'
 import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
+import type { ProcessParts } from './processes.ts'
 import { firstWebhook, newNonce } from './webhooks.ts'
 
-export interface ImporterOptions {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly limits: Limits
-  readonly variables: Variables
-  readonly chance: Chance
-  readonly addresses: Addresses
-  readonly handlers: Pick<Handlers, 'mayRun' | 'nameIn' | 'namesOf'>
-  readonly emit: Emit
-  /** Called after a process or an alias of it was imported. */
-  onChanged(conv_id: string): void
-}
-
-export interface Importer {
-  put(definition: unknown, options?: PutOptions): Promise<PutResult>
-  putMany(definitions: unknown, options?: PutManyOptions): Promise<PutResult[]>
-  importFiles(files: readonly ExportFile[], options?: PutManyOptions): Promise<ImportResult>
-}
-
-export function newImporter(options: ImporterOptions): Importer {
-  const { store, catalog, limits, variables, chance, addresses, handlers, emit, onChanged } =
-    options
+export function newImporter(
+  parts: ProcessParts,
+): Pick<Processes, 'put' | 'putMany' | 'importFiles'> {
+  const { store, catalog, limits, chance, addresses, handlers, emit, onChanged } = parts
+  const { variables } = parts.engine
 
   async function importAll(
     read: ExportItems,

@@ -23,41 +23,41 @@ import {
   noTasks,
   type ProcessRecord,
 } from '../../codec/records.ts'
-import type { Chance } from '../../core/clock.ts'
-import type { Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
 import type { Graph } from '../../process/graph.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import type { Addresses } from '../access/addresses.ts'
 import { requireUser, rightsOf, userId } from '../access/users.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from '../api/process-api.ts'
 import type { Handlers } from '../jobs/handlers.ts'
 import { noProcess } from '../tasks/task-rules.ts'
 import { nodeWaits } from '../tasks/task-wait.ts'
-import { aliasName, convIdOf, listAliases, putAlias } from '../transactions/aliases.ts'
-import { type Catalog, compileStored, type Process } from '../transactions/catalog.ts'
+import {
+  aliasName,
+  type Catalog,
+  compileStored,
+  convIdOf,
+  listAliases,
+  type Process,
+  putAlias,
+} from '../transactions/catalog.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { hashOf } from './definitions.ts'
 import { edgesOf } from './graph-edges.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
-export interface ProcessesOptions {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly limits: Limits
-  readonly chance: Chance
+/** `onChanged` is called after a process was imported or resumed, or got or lost an alias. */
+export interface ProcessParts extends Parts {
   readonly addresses: Addresses
-  readonly handlers: Pick<Handlers, 'nameIn'>
-  readonly emit: Emit
-  /** Called after a process was resumed, or got or lost an alias. */
+  readonly handlers: Handlers
   onChanged(conv_id: string): void
 }
 
 export function newProcesses(
-  options: ProcessesOptions,
+  parts: ProcessParts,
 ): Omit<Processes, 'put' | 'putMany' | 'importFiles'> {
-  const { store, catalog, limits, chance, addresses, handlers, onChanged, emit } = options
+  const { store, catalog, limits, chance, addresses, handlers, onChanged, emit } = parts
   const convId = (given: string | number): string => {
     const conv_id = String(given)
     if (isName(conv_id, limits.conv_id_chars_max)) return conv_id

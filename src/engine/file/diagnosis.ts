@@ -24,14 +24,13 @@ import {
   type ProcessRecord,
   type ScheduleRecord,
 } from '../../codec/records.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { WholeFaultCode } from '../../core/faults.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import type { Secrets } from '../access/secrets.ts'
 import { loadTask } from '../tasks/task-store.ts'
 import { type MissingHandler, missingHandlers } from '../tasks/task-wait.ts'
-import type { Admission } from '../transactions/admission.ts'
-import { type EngineContext, newReadContext } from '../transactions/transaction.ts'
+import type { Parts } from '../transactions/parts.ts'
+import { newReadContext } from '../transactions/transaction.ts'
 
 export interface Diagnosis {
   /** When the newest task was made; 0 without one. */
@@ -85,17 +84,11 @@ export interface EngineDiagnosis extends Diagnosis {
   readonly missing_handlers: readonly MissingHandler[]
 }
 
-export interface DiagnosisParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly engine: EngineContext
-  readonly has_background: boolean
-  readonly health: Admission['health']
-  readonly keyState: Secrets['keyState']
-}
-
-export function newDiagnosis(parts: DiagnosisParts): () => Promise<EngineDiagnosis> {
-  const { store, clock, engine, has_background, health, keyState } = parts
+export function newDiagnosis(
+  { store, clock, engine, admission }: Parts,
+  has_background: boolean,
+  keyState: Secrets['keyState'],
+): () => Promise<EngineDiagnosis> {
   return async () => {
     const found = await store.view((view) => {
       const context = newReadContext(view, engine, clock.now_ms())
@@ -104,7 +97,7 @@ export function newDiagnosis(parts: DiagnosisParts): () => Promise<EngineDiagnos
     })
     const { problem, warning } = keyState()
     return {
-      ...{ ...found, health: health() },
+      ...{ ...found, health: admission.health() },
       ...(problem === undefined ? {} : { key_problem: problem }),
       ...(warning === undefined ? {} : { key_warning: warning }),
     }

@@ -18,14 +18,13 @@ import {
   type StatusCounts,
 } from '../../codec/records.ts'
 import { statuses } from '../../codec/task-record.ts'
-import { type Clock, nextTurn } from '../../core/clock.ts'
-import type { Store, View } from '../../store/store.ts'
+import { nextTurn } from '../../core/clock.ts'
+import type { View } from '../../store/store.ts'
 import { requireProcess } from '../definitions/processes.ts'
 import { loadTask } from '../tasks/task-store.ts'
-import type { Catalog } from '../transactions/catalog.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 import type { FlowWay } from './edge-counters.ts'
 import type { FlowCounters, FlowNumbers } from './flow-counters.ts'
 import { type FailedTask, newestFailed } from './newest-failed.ts'
@@ -65,14 +64,6 @@ export interface Flow {
   titles(conv_id: string, node_ids: ReadonlySet<string>): Promise<ReadonlyMap<string, string>>
 }
 
-export interface FlowParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly catalog: Catalog
-  readonly transactions: Pick<TransactionQueue, 'run'>
-  readonly counters: FlowCounters
-}
-
 interface Known {
   readonly bytes: Buffer
   readonly head: ProcessHead
@@ -81,7 +72,7 @@ interface Known {
 /** Records that one transaction reads. */
 const slice_nodes = 2_000
 
-export function newFlow({ store, catalog, transactions, counters }: FlowParts): Flow {
+export function newFlow({ store, catalog, transactions }: Parts, counters: FlowCounters): Flow {
   let known = new Map<string, Known>()
 
   /** The tasks of processes by status that are not known yet, slice by slice. */

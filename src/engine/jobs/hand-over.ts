@@ -18,26 +18,14 @@ import {
   tasksAtNodes,
 } from '../../codec/keys.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
-import type { Store } from '../../store/store.ts'
 import { loadTask, saveTask } from '../tasks/task-store.ts'
 import { waitLogic } from '../tasks/waits.ts'
 import type { Work } from '../transactions/background.ts'
 import type { Process } from '../transactions/catalog.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { eachEntry } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 import type { Handlers } from './handlers.ts'
-
-export interface HandOverOptions {
-  readonly store: Store
-  readonly transactions: TransactionQueue
-  /** Without handlers nothing is read. */
-  readonly handlers: Pick<Handlers, 'isEmpty'>
-  /** Called when `work` has become due. */
-  wake(): void
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
-}
 
 export interface HandOver {
   readonly work: Work
@@ -60,8 +48,11 @@ interface Pending {
 /** The processes whose keys are read at once. */
 const slice_processes = 256
 
-export function newHandOver(options: HandOverOptions): HandOver {
-  const { store, transactions, handlers, wake } = options
+/** Without handlers nothing is read. */
+export function newHandOver(
+  { store, transactions, wake, onBug }: Parts,
+  handlers: Pick<Handlers, 'isEmpty'>,
+): HandOver {
   /** Not yet looked for in any process. */
   let names: Names = handlers.isEmpty() ? new Set() : 'all'
   /** The processes to look at, each with the handlers to look for. */
@@ -92,7 +83,7 @@ export function newHandOver(options: HandOverOptions): HandOver {
       if (next !== undefined) add(conv_id, names, next)
     } catch (error) {
       // A bug would come again; what the store did not take is handed over later.
-      if (!isStoreUnavailable(error)) return options.onBug(error)
+      if (!isStoreUnavailable(error)) return onBug(error)
       add(conv_id, names, from)
       throw error
     }

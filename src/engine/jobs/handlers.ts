@@ -15,7 +15,7 @@ import type { GraphNode } from '../../process/graph.ts'
 import type { JobOutcome } from '../../process/logic.ts'
 import type { View } from '../../store/store.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from '../api/handler-api.ts'
-import { convIdOf } from '../transactions/aliases.ts'
+import { convIdOf } from '../transactions/catalog.ts'
 import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {

@@ -17,25 +17,17 @@
  * shortly. Outcomes are applied all the while. An aborted job that fails stays listed as it is.
  */
 
-import { type Clock, keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
-import type { Counters, JobResult } from '../../core/counters.ts'
+import { keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
+import type { JobResult } from '../../core/counters.ts'
 import type { EventFields } from '../../core/event-table.ts'
-import type { Emit } from '../../core/events.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
 import type { StatusDetails, Task } from '../../core/model.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import type { JobOrder, JobOutcome, JobRetry } from '../../process/logic.ts'
-import type { Store } from '../../store/store.ts'
 import type { Traces } from '../requests/traces.ts'
-import { type Admission, full_disk_ms } from '../transactions/admission.ts'
-import {
-  type EngineContext,
-  newReadContext,
-  type TaskFailure,
-  type Transaction,
-} from '../transactions/transaction.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
+import { full_disk_ms } from '../transactions/admission.ts'
+import type { Parts } from '../transactions/parts.ts'
+import { newReadContext, type TaskFailure, type Transaction } from '../transactions/transaction.ts'
 import { detailsOf, failure_events, failureFields, jobFields } from './job-events.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
@@ -64,22 +56,6 @@ export interface Job {
   readonly logic_key: string
   /** What a call tells its endpoint as `traceparent`. */
   readonly trace?: TraceContext | undefined
-}
-
-export interface JobDispatcherOptions {
-  readonly clock: Clock
-  readonly limits: Limits
-  readonly store: Store
-  readonly engine: EngineContext
-  readonly transactions: TransactionQueue
-  /** On a full disk no job starts. */
-  readonly admission: Admission
-  readonly executors: Executors
-  readonly counters: Counters
-  readonly emit: Emit
-  readonly traces: Traces | undefined
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
 }
 
 export interface JobDispatcher {
@@ -125,11 +101,14 @@ interface Flight {
   failure: EventFields | undefined
 }
 
-export function newJobDispatcher(options: JobDispatcherOptions): JobDispatcher {
-  const { clock, limits, store, engine, transactions, admission, executors, emit } = options
-  const { counters, traces } = options
+export function newJobDispatcher(
+  parts: Parts,
+  executors: Executors,
+  traces: Traces | undefined,
+): JobDispatcher {
+  const { clock, limits, store, engine, transactions, admission, emit, counters } = parts
   const onThrown = (error: unknown): void => {
-    if (!isStoreUnavailable(error)) options.onBug(error)
+    if (!isStoreUnavailable(error)) parts.onBug(error)
   }
   const in_flight = new Map<string, Flight>()
   const quarantined = new Set<string>()

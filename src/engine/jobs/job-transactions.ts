@@ -11,8 +11,8 @@ import { migrateTask } from '../tasks/migrate.ts'
 import { saveAndDrain } from '../tasks/run-queue.ts'
 import { loadTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
 import type { Process } from '../transactions/catalog.ts'
-import { beginOp } from '../transactions/move-budget.ts'
 import type { Transaction } from '../transactions/transaction.ts'
+import { beginOp } from '../transactions/transaction-queue.ts'
 import type { DueJob } from './job-queue.ts'
 
 /** `paused` where the process is paused and nothing was applied. */

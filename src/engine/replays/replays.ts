@@ -24,15 +24,14 @@ import {
 } from '../../codec/keys.ts'
 import { isOp } from '../../codec/op.ts'
 import { type DecodedReplay, decodeReplay, encodeReplay } from '../../codec/replay-record.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import type { ReplayMode } from '../api/engine-api.ts'
 import { loadTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import type { Work } from '../transactions/background.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
 import { type KeptRecord, readReplayRoom } from './replay-room.ts'
@@ -67,30 +66,20 @@ export interface Replays {
   readonly work: Work
 }
 
-export interface ReplaysOptions {
-  readonly mode: ReplayMode
-  readonly window_s: number
-  /** Of the records of all callers; 0: no bound. */
-  readonly bytes_max: number
-  readonly emit: Emit
-  readonly store: Store
-  readonly clock: Clock
-  /** Called when `work` may be due earlier. */
-  wake(): void
-}
-
 const not_kept = 'request_key is not served: this server keeps no replays'
 const too_many_kept = 'too much is kept to answer repeats of your requests (replay_bytes_max)'
 /** Room is made by time alone, in hours for keys. */
 const retry_full_s = 60
 
-export async function openReplays(options: ReplaysOptions): Promise<Replays> {
-  const { mode, bytes_max, store, clock, emit, wake } = options
+export async function openReplays(
+  { store, clock, limits, emit, wake }: Parts,
+  mode: ReplayMode = 'answer',
+): Promise<Replays> {
   if (!replay_modes.includes(mode)) {
     throw new RangeError(`replay: ${String(mode)} is none of ${replay_modes.join(', ')}`)
   }
-  let window_s = options.window_s
-  const room = await store.view((view) => readReplayRoom(view, bytes_max))
+  let window_s = limits.window_ms / 1_000
+  const room = await store.view((view) => readReplayRoom(view, limits.replay_bytes_max))
   /** Those that were refused for their bytes, since records were last removed. */
   const full_callers = new Set<string>()
   /** The beginnings of the periods that have records, the newest first. */

@@ -10,11 +10,12 @@
 
 import { setMaxListeners } from 'node:events'
 import { is_over } from '../../codec/task-record.ts'
-import { type Clock, keepAlive, newAlarm } from '../../core/clock.ts'
+import { keepAlive, newAlarm } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Task } from '../../core/model.ts'
-import type { Store, View } from '../../store/store.ts'
+import type { View } from '../../store/store.ts'
 import type { ResultOptions } from '../api/task-api.ts'
+import type { Parts } from '../transactions/parts.ts'
 
 export interface Results {
   /** `read` returns the task as it stands in a view of durable state, or throws why it cannot. */
@@ -23,16 +24,6 @@ export interface Results {
   count(): number
   /** Every wait, and every later one, rejects with this fault; only the first call counts. */
   close(reason: Fault): void
-}
-
-export interface ResultsParts {
-  readonly store: Pick<Store, 'view'>
-  readonly clock: Clock
-  readonly waits_max: number
-  /** Resolves once everything that ran before is durable or has failed. */
-  flush(): Promise<void>
-  /** Calls the listener with each task that ends or fails; the returned function ends that. */
-  onEnd(listener: (task: Task) => void): () => void
 }
 
 interface Wait {
@@ -49,8 +40,11 @@ interface Wait {
 /** The shortest time between two looks at which waits are over, so that many cost little. */
 const look_ms_min = 10
 
-export function newResults(parts: ResultsParts): Results {
-  const { store, clock, waits_max } = parts
+/** `onEnd` calls its listener with each task that ends or fails, until the returned call. */
+export function newResults(
+  { store, clock, limits, transactions }: Parts,
+  onEnd: (listener: (task: Task) => void) => () => void,
+): Results {
   const waits = new Set<Wait>()
   const by_id = new Map<string, Set<Wait>>()
   let stopListening = (): void => {}
@@ -69,9 +63,9 @@ export function newResults(parts: ResultsParts): Results {
       wait.signal.addEventListener('abort', wait.onAbort as () => void)
     }
     if (waits.size === 1) {
-      stopListening = parts.onEnd(endWith)
+      stopListening = onEnd(endWith)
       release = keepAlive()
-      before = parts.flush()
+      before = transactions.update(() => {}).catch(() => {})
     }
   }
 
@@ -137,7 +131,8 @@ export function newResults(parts: ResultsParts): Results {
         }
         signal?.throwIfAborted()
         if (closed !== undefined) throw closed
-        if (waits.size >= waits_max) throw fault('overloaded', 'too many waits for results')
+        if (waits.size >= limits.results_waiting_max)
+          throw fault('overloaded', 'too many waits for results')
         const onAbort =
           signal === undefined ? undefined : () => void (remove(wait) && reject(signal.reason))
         const until_ms = clock.now_ms() + timeout_ms

@@ -4,16 +4,15 @@
  * `internal_error`.
  */
 import { checkOpCount } from '../../codec/op.ts'
-import type { Counters } from '../../core/counters.ts'
 import { codeOf, fault, isFault, isStoreUnavailable } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
 import type { ApplyOps, Outcome, Replays } from '../replays/replays.ts'
 import type { RequestName } from '../replays/request-name.ts'
 import { applyOps } from '../tasks/ops.ts'
-import { type Admission, isRead } from '../transactions/admission.ts'
+import { isRead } from '../transactions/admission.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { QueuedRequest, TransactionQueue } from '../transactions/transaction-queue.ts'
+import type { QueuedRequest } from '../transactions/transaction-queue.ts'
 import type { TracedOrder, Traces } from './traces.ts'
 
 export interface Submission {
@@ -38,20 +37,11 @@ export interface Submission {
   flush(): Promise<void>
 }
 
-export interface SubmissionOptions {
-  readonly limits: Limits
-  readonly admission: Admission
-  readonly transactions: TransactionQueue
-  readonly counters: Counters
-  readonly traces: Traces | undefined
-  readonly replays: Replays
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
-}
-
-export function newSubmission(options: SubmissionOptions): Submission {
-  const { limits, admission, transactions, counters, traces, replays } = options
-
+export function newSubmission(
+  { limits, admission, transactions, counters, onBug }: Parts,
+  replays: Replays,
+  traces: Traces | undefined,
+): Submission {
   /** A request has this one promise: from its entry to its answer there are calls alone. */
   function submit(
     ops: readonly (Op | OpResult)[],
@@ -147,7 +137,7 @@ export function newSubmission(options: SubmissionOptions): Submission {
 
   function throwFault(error: unknown): never {
     if (isStoreUnavailable(error)) throw error
-    options.onBug(error)
+    onBug(error)
     throw fault('internal_error', undefined, { cause: error })
   }
 

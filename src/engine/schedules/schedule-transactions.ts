@@ -26,8 +26,8 @@ import { drainRunQueue } from '../tasks/run-queue.ts'
 import { inactiveOf, noProcess, type OpRefusal } from '../tasks/task-rules.ts'
 import { countSteps } from '../tasks/transitions.ts'
 import type { Process } from '../transactions/catalog.ts'
-import { beginOp } from '../transactions/move-budget.ts'
 import type { Transaction } from '../transactions/transaction.ts'
+import { beginOp } from '../transactions/transaction-queue.ts'
 import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
 
 /**

@@ -9,18 +9,13 @@
  */
 import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Counters } from '../../core/counters.ts'
-import type { Emit } from '../../core/events.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { Caller, Op, OpResult } from '../../core/model.ts'
-import type { Store } from '../../store/store.ts'
+import type { OpResult } from '../../core/model.ts'
 import type { ScheduleInfo, Schedules } from '../api/schedule-api.ts'
 import { requireProcess } from '../definitions/processes.ts'
-import type { Catalog } from '../transactions/catalog.ts'
+import type { Submission } from '../requests/submission.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { eachEntry } from '../transactions/scans.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 import { readSchedule } from './schedule-input.ts'
 import {
   createOp,
@@ -33,21 +28,6 @@ import {
   requireSchedule,
   saveSchedule,
 } from './schedule-transactions.ts'
-
-export interface SchedulesOptions {
-  readonly clock: Clock
-  readonly limits: Limits
-  readonly store: Store
-  readonly transactions: TransactionQueue
-  readonly catalog: Catalog
-  submit(ops: readonly Op[], caller: Caller): Promise<OpResult[]>
-  /** Called when a schedule may be due earlier than before. */
-  wake(): void
-  readonly counters: Counters
-  readonly emit: Emit
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
-}
 
 /** What the timers need. */
 export interface DueSchedules {
@@ -63,11 +43,11 @@ export interface DueSchedules {
 
 const slice_schedules = 64
 
-export function newSchedules(options: SchedulesOptions): {
-  readonly schedules: Schedules
-  readonly due_schedules: DueSchedules
-} {
-  const { clock, limits, store, transactions, catalog, submit, counters, emit } = options
+export function newSchedules(
+  parts: Parts,
+  submit: Submission['submit'],
+): { readonly schedules: Schedules; readonly due_schedules: DueSchedules } {
+  const { clock, limits, store, transactions, catalog, counters, emit, wake } = parts
   const due = new Map<string, number>()
   /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
   let earliest_ms = Number.POSITIVE_INFINITY
@@ -99,7 +79,7 @@ export function newSchedules(options: SchedulesOptions): {
       .run((tx) => fireSchedule(tx, id, is_catching_up))
       .catch((error: unknown) => {
         if (isStoreUnavailable(error)) throw error
-        options.onBug(error)
+        parts.onBug(error)
         return transactions.run((tx): Fired => quarantineSchedule(tx, id))
       })
       .catch((error: unknown) => {
@@ -133,7 +113,7 @@ export function newSchedules(options: SchedulesOptions): {
     })
     if (is_paused || next_ms === null) return
     lower(id, next_ms)
-    options.wake()
+    wake()
   }
 
   async function each(visit: (id: string, record: ScheduleRecord) => void): Promise<void> {
@@ -181,7 +161,7 @@ export function newSchedules(options: SchedulesOptions): {
       })
       if (result.next_ms !== null) {
         lower(id, result.next_ms)
-        options.wake()
+        wake()
       }
       return result
     },

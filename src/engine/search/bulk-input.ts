@@ -12,8 +12,8 @@ import type { Doc, JsonObject } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
 import type { BulkAction, BulkInput } from '../api/bulk-api.ts'
 import type { TaskFilter } from '../api/search-api.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { BulkWork } from './bulk-record.ts'
-import type { SearchParts } from './search.ts'
 import { nodesNamed, type Scope, scopeOf, unknownNode } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter } from './task-filter.ts'
 
@@ -83,7 +83,7 @@ function narrowed(action: BulkAction, filter: TaskFilter, limits: Limits): Check
 }
 
 /** Looks the names up. Rejects with `bad_filter`, `conv_not_found` or `node_not_found`. */
-export async function checkWork(parts: SearchParts, work: BulkWork): Promise<CheckedWork> {
+export async function checkWork(parts: Parts, work: BulkWork): Promise<CheckedWork> {
   const { store, catalog, limits } = parts
   const filter = checkFilter(parseStored(work.filter_text) as JsonObject, limits)
   const scope = await scopeOf(store, catalog, filter)
@@ -94,7 +94,7 @@ export async function checkWork(parts: SearchParts, work: BulkWork): Promise<Che
 }
 
 async function targetNode(
-  { store, catalog }: SearchParts,
+  { store, catalog }: Parts,
   { conv_id }: CheckedFilter,
   node: string,
 ): Promise<string> {

@@ -6,20 +6,21 @@
  * own (ref, due, failed) with at most 100,000 entries, their ids are read from it and sorted when
  * the job starts or goes on: a few failed tasks among millions are found without reading those.
  */
+
 import { idBytes, idHex } from '../../codec/keys.ts'
 import type { BulkRecord } from '../../codec/records.ts'
-import { type Clock, nextTurn } from '../../core/clock.ts'
+import { nextTurn } from '../../core/clock.ts'
 import { fault, isStoreUnavailable } from '../../core/faults.ts'
 import type { ModifyOp, OpResult } from '../../core/model.ts'
 import type { BulkAction } from '../api/bulk-api.ts'
 import { applyOps } from '../tasks/ops.ts'
 import { cancelTask, moveTask, retryTask } from '../tasks/task-actions.ts'
 import { loadTask } from '../tasks/task-store.ts'
+import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 import type { CheckedWork } from './bulk-input.ts'
 import { putJob, readJob } from './bulk-record.ts'
-import { type SearchParts, search } from './search.ts'
+import { search } from './search.ts'
 import { type Place, type Run, runsById, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope } from './search-scope.ts'
 import { isWanted } from './task-filter.ts'
@@ -41,7 +42,7 @@ export interface Batch {
 
 /** Where a job reads the tasks that were created before it began. */
 export async function newBulkSource(
-  parts: SearchParts,
+  parts: Parts,
   checked: CheckedWork,
   { until_id }: BulkRecord,
 ): Promise<Source> {
@@ -58,7 +59,7 @@ export async function newBulkSource(
 
 /** The ids in the index of the filter; undefined where it has none of its own, or too many. */
 async function listedIds(
-  { store }: SearchParts,
+  { store }: Parts,
   { filter, scope }: CheckedWork,
 ): Promise<string[] | undefined> {
   if (filter.sorted_by === 'created') return undefined
@@ -99,7 +100,7 @@ function listedSource(ids: readonly string[]): Source {
 
 /** Reads ahead for one step. */
 export async function batchOf(
-  parts: SearchParts,
+  parts: Parts,
   { filter, scope }: CheckedWork,
   source: Source,
   { last_id, until_id }: BulkRecord,
@@ -115,16 +116,9 @@ export async function batchOf(
   return { obj_ids, damaged, scanned, is_last, last_id: is_last ? until_id : idHex(last.place) }
 }
 
-export interface StepParts extends SearchParts {
-  readonly clock: Clock
-  readonly transactions: TransactionQueue
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
-}
-
 /** Deals with a batch. One task on which the engine throws is refused, and the others go on. */
 export async function takeStep(
-  { transactions, onBug }: StepParts,
+  { transactions, onBug }: Parts,
   id: string,
   checked: CheckedWork,
   record: BulkRecord,

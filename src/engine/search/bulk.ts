@@ -5,24 +5,19 @@
  * at most, and a crash undoes the step that was not committed together with its record.
  */
 import { parsePlain } from '../../codec/json.ts'
-import { type Chance, nextTurn } from '../../core/clock.ts'
+import { nextTurn } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Task } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
 import type { BulkInput, BulkJob, BulkOptions } from '../api/bulk-api.ts'
 import type { TaskFilter } from '../api/search-api.ts'
 import { viewTask } from '../tasks/task-view.ts'
-import type { Admission } from '../transactions/admission.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { type CheckedWork, checkWork, workOf } from './bulk-input.ts'
 import { beginJob, jobOf, listJobs, readJob } from './bulk-record.ts'
-import { batchOf, newBulkSource, type StepParts, takeStep } from './bulk-step.ts'
+import { batchOf, newBulkSource, takeStep } from './bulk-step.ts'
 import { cursorOf, placeOfCursor, search } from './search.ts'
 import { type Place, runsOf, sourceOf } from './search-order.ts'
-
-export interface BulkParts extends StepParts {
-  readonly chance: Chance
-  readonly admission: Admission
-}
 
 export interface BulkJobs {
   start(input: BulkInput): Promise<BulkJob>
@@ -33,7 +28,7 @@ export interface BulkJobs {
 const id_bytes = 6
 const sample_max = 10
 
-export function newBulkJobs(parts: BulkParts): BulkJobs {
+export function newBulkJobs(parts: Parts): BulkJobs {
   const { store, limits, chance, transactions } = parts
   const running = new Set<string>()
 
@@ -116,7 +111,7 @@ function mayGoOn(steps: number, { steps_max = Infinity, signal }: BulkOptions): 
 }
 
 /** Throws where the engine takes no such change now. On a full disk cancel goes on. */
-function checkHealth({ admission }: BulkParts, { work }: CheckedWork): void {
+function checkHealth({ admission }: Parts, { work }: CheckedWork): void {
   const health = admission.health()
   if (health === 'ok' || health === 'overloaded') return
   if (health !== 'no_space' || work.action !== 'cancel') throw fault(health)

@@ -11,22 +11,14 @@ import { createHash } from 'node:crypto'
 import { idHex, timeOfKey } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
 import type { Caller, Task } from '../../core/model.ts'
-import type { Store } from '../../store/store.ts'
 import type { TaskPage, TaskQuery } from '../api/search-api.ts'
 import { loadTask, type TaskDraft } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
-import type { Catalog } from '../transactions/catalog.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { type Place, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope, type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter, isWanted, secondsOfId } from './task-filter.ts'
-
-export interface SearchParts {
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly limits: Limits
-}
 
 /** Tasks of a page without a limit of its own. */
 export const default_tasks_max = 100
@@ -35,7 +27,7 @@ const slice_chars_max = 1024 * 1024
 
 /** Rejects with `bad_filter`, `bad_cursor`, `conv_not_found` or `node_not_found`. */
 export async function listTasks(
-  parts: SearchParts,
+  parts: Parts,
   query: TaskQuery,
   caller: Caller = {},
 ): Promise<TaskPage> {
@@ -87,7 +79,7 @@ export interface SearchEnd {
  * there are no more.
  */
 export async function search(
-  { store, limits }: SearchParts,
+  { store, limits }: Parts,
   { filter, scope, source, from }: Search,
   take: (draft: TaskDraft) => boolean,
 ): Promise<SearchEnd> {

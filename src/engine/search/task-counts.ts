@@ -8,7 +8,7 @@ import { nextTurn } from '../../core/clock.ts'
 import type { Caller, Status } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
 import type { CountFilter, CountRow, TaskCounts } from '../api/search-api.ts'
-import type { SearchParts } from './search.ts'
+import type { Parts } from '../transactions/parts.ts'
 import { type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, checkFilter } from './task-filter.ts'
 
@@ -16,7 +16,7 @@ const counted: readonly string[] = ['conv_id', 'node_id', 'status']
 
 /** Rejects with `bad_filter`, `conv_not_found` or `node_not_found`. */
 export async function countTasks(
-  parts: SearchParts,
+  parts: Parts,
   given: CountFilter,
   caller: Caller = {},
 ): Promise<TaskCounts> {

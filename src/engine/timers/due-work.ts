@@ -1,21 +1,7 @@
-/**
- * Timers, ready tasks left by earlier transactions, schedules, migrations after an import, and the
- * removal of ended tasks: what of them is due next. All of it is data in the store
- * (timer-transactions, schedules); the loop of background takes the steps.
- *
- * In memory each active process with due keys has one number: no timer of it is due earlier. The
- * number is read when the file is opened, lowered by each commit that sets a timer, and read again
- * after each step. Timers fire in due order over all processes, and schedules among them; never
- * early, overdue ones at once. A task on which the engine throws is quarantined, and the others go
- * on.
- */
-import type { Clock } from '../../core/clock.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
-import type { Limits } from '../../core/limits.ts'
-import type { Store } from '../../store/store.ts'
 import type { DueSchedules } from '../schedules/schedules.ts'
 import type { Work } from '../transactions/background.ts'
-import type { TransactionQueue } from '../transactions/transaction-queue.ts'
+import type { Parts } from '../transactions/parts.ts'
 import {
   fireDue,
   migrateSlice,
@@ -23,18 +9,6 @@ import {
   readTimers,
   sweepEnded,
 } from './timer-transactions.ts'
-
-export interface TimersOptions {
-  readonly clock: Clock
-  readonly limits: Limits
-  readonly store: Store
-  readonly transactions: TransactionQueue
-  readonly schedules: DueSchedules
-  /** Called when one of `works` may be due earlier. */
-  wake(): void
-  /** Called for a bug: an exception that is no Fault. */
-  onBug(error: unknown): void
-}
 
 export interface Timers {
   readonly works: readonly Work[]
@@ -50,8 +24,8 @@ export interface Timers {
   onProcessChanged(conv_id: string): void
 }
 
-export function newTimers(options: TimersOptions): Timers {
-  const { clock, limits, store, transactions, schedules, wake } = options
+export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
+  const { clock, limits, store, transactions, wake } = parts
   const { slice_tasks_max, ended_kept_ms } = limits
   const due = new Map<string, number>()
   const to_migrate = new Set<string>()
@@ -109,7 +83,7 @@ export function newTimers(options: TimersOptions): Timers {
   /** Reports a bug and continues in another way; a fault of the store is thrown on. */
   function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
     if (isStoreUnavailable(error)) throw error
-    options.onBug(error)
+    parts.onBug(error)
     return otherwise()
   }
 

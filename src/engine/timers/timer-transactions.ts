@@ -23,9 +23,9 @@ import { advanceReady, saveAndDrain } from '../tasks/run-queue.ts'
 import { loadTask, removeEnded, type TaskDraft } from '../tasks/task-store.ts'
 import { fail } from '../tasks/transitions.ts'
 import type { Process } from '../transactions/catalog.ts'
-import { beginOp } from '../transactions/move-budget.ts'
 import { processesWith } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
+import { beginOp } from '../transactions/transaction-queue.ts'
 
 /** What is due in a file that has just been opened. */
 export interface DueTimers {

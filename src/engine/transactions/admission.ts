@@ -7,6 +7,7 @@
  * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it. While the
  * store is unavailable everybody is refused, because nothing says for how long.
  */
+
 import { bytesOf } from '../../codec/json.ts'
 import { isOp } from '../../codec/op.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -14,7 +15,6 @@ import { type Fault, fault, type WholeFaultCode } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store } from '../../store/store.ts'
-import { newRateLimit } from './rate-limit.ts'
 
 export interface Admission {
   /** `ok`, or why no request of a server may enter now, be it a single op. */
@@ -197,4 +197,55 @@ function bytesOfAll(ops: readonly (Op | OpResult)[]): number {
   let bytes = 0
   for (const op of ops) if (isOp(op) && op.type !== 'show') bytes += bytesOf(op.data.text)
   return bytes
+}
+
+export interface RateLimit {
+  /** Throws `rate_limited` with `retry_after_s` while the user is over the rate. */
+  check(user: string): void
+  /** Takes the ops of a request that has entered. */
+  take(user: string, ops: number): void
+}
+
+interface Bucket {
+  ops: number
+  at_ms: number
+}
+
+const sweep_buckets_min = 1024
+
+/** A rate of 0 limits nothing. */
+export function newRateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
+  if (ops_per_s === 0) return { check() {}, take() {} }
+  const buckets = new Map<string, Bucket>()
+  let sweep_at = sweep_buckets_min
+
+  const fill = (bucket: Bucket, now: number): void => {
+    const passed_ms = Math.max(0, now - bucket.at_ms)
+    bucket.ops = Math.min(ops_per_s, bucket.ops + (passed_ms * ops_per_s) / 1000)
+    bucket.at_ms = now
+  }
+  const removeFull = (now: number): void => {
+    for (const [user, bucket] of buckets) {
+      fill(bucket, now)
+      if (bucket.ops === ops_per_s) buckets.delete(user)
+    }
+    sweep_at = Math.max(sweep_buckets_min, 2 * buckets.size)
+  }
+  return {
+    check(user) {
+      const bucket = buckets.get(user)
+      if (bucket === undefined) return
+      fill(bucket, now_ms())
+      if (bucket.ops > 0) return
+      const retry_after_s = Math.max(1, Math.ceil(-bucket.ops / ops_per_s))
+      throw fault('rate_limited', undefined, { retry_after_s })
+    },
+    take(user, ops) {
+      const now = now_ms()
+      if (buckets.size >= sweep_at) removeFull(now)
+      const bucket = buckets.get(user) ?? { ops: ops_per_s, at_ms: now }
+      bucket.ops -= ops
+      buckets.set(user, bucket)
+    },
+  }
 }

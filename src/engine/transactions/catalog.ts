@@ -4,14 +4,26 @@
  * The store is the truth. Each transaction reads the bytes of the process record, and a cached
  * process is valid only while they are the same, so a rolled-back change leaves no stale graph.
  */
+
 import { parseStored } from '../../codec/json.ts'
-import { type Key, processKey, versionKey } from '../../codec/keys.ts'
+import {
+  aliasKey,
+  aliasOfKey,
+  type Key,
+  keysOfType,
+  processKey,
+  versionKey,
+} from '../../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { fault } from '../../core/faults.ts'
 import { limitTable } from '../../core/limits.ts'
 import type { JsonObject } from '../../core/model.ts'
 import { compileProcess } from '../../process/compile-process.ts'
+import { alias_chars_max } from '../../process/definition-limits.ts'
 import type { Graph } from '../../process/graph.ts'
-import type { View } from '../../store/store.ts'
+import { isAliasName } from '../../process/values.ts'
+import type { Tx, View } from '../../store/store.ts'
+import type { Alias, AliasResult } from '../api/import-api.ts'
 
 export interface Process {
   readonly conv_id: string
@@ -95,4 +107,30 @@ export function compileStored(
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }
   return { graph, definition }
+}
+
+/** The id that `@name` stands for in this view. Any other id, and a free name, stays as it is. */
+export function convIdOf(view: View, conv_id: string): string {
+  if (!conv_id.startsWith('@')) return conv_id
+  return view.get(aliasKey(conv_id.slice(1)))?.toString('utf8') ?? conv_id
+}
+
+export function listAliases(view: View): Alias[] {
+  return view
+    .scan({ ...keysOfType('alias'), limit: Infinity })
+    .map(({ key, value }) => ({ name: aliasOfKey(key), conv_id: value.toString('utf8') }))
+}
+
+export function putAlias(tx: Tx, { name, conv_id }: Alias): AliasResult {
+  const old = tx.get(aliasKey(name))?.toString('utf8')
+  if (old === conv_id) return { name, conv_id, state: 'unchanged' }
+  tx.put(aliasKey(name), Buffer.from(conv_id))
+  return { name, conv_id, state: old === undefined ? 'created' : 'updated' }
+}
+
+/** The name without its `@`. Throws `not_possible` for one that is no name. */
+export function aliasName(given: string): string {
+  const name = given.replace(/^@/, '')
+  if (isAliasName(name)) return name
+  throw fault('not_possible', `an alias is 1 to ${alias_chars_max} characters`)
 }

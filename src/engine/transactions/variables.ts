@@ -5,15 +5,20 @@
  *
  * Given values may be secrets: they are stored nowhere, and masked in the descriptions of failures.
  */
-
-import { objectOf, parseStored, stringifyJson } from '../../codec/json.ts'
+import {
+  isNumberToken,
+  isObject,
+  numberText,
+  objectOf,
+  parseStored,
+  stringifyJson,
+} from '../../codec/json.ts'
 import { variableKey } from '../../codec/keys.ts'
 import { docOfPlain, type PlainBounds } from '../../codec/plain-value.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import type { VariableItem } from '../../process/export-file.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { GivenVariables, VariableResult } from '../api/import-api.ts'
-import { textsIn, withoutSecret } from './masking.ts'
 
 export interface Variables {
   /** Replaces the given ones. Throws a TypeError for a value that is no plain JSON value. */
@@ -70,4 +75,35 @@ export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResu
   if (old === text) return { name, state: 'unchanged' }
   tx.put(key, Buffer.from(text))
   return { name, state: old === undefined ? 'created' : 'updated' }
+}
+
+const masked_chars_min = 8
+/** So many first characters of a value are masked as the whole value is. */
+const compared_chars = 16
+
+/** The texts and numbers in a value that are long enough to mask, as descriptions show them. */
+export function textsIn(value: JsonValue): string[] {
+  if (typeof value === 'string') {
+    return [value, JSON.stringify(value).slice(1, -1)].filter(
+      (text) => text.length >= masked_chars_min,
+    )
+  }
+  if (typeof value === 'number' || isNumberToken(value)) return textsIn(numberText(value))
+  if (Array.isArray(value)) return value.flatMap(textsIn)
+  return isObject(value) ? Object.values(value).flatMap(textsIn) : []
+}
+
+/** The text with `***` in place of the secret, also of its beginning where the text was cut. */
+export function withoutSecret(text: string, secret: string): string {
+  const start = secret.slice(0, compared_chars)
+  let masked = ''
+  let from = 0
+  for (;;) {
+    const at = text.indexOf(start, from)
+    if (at === -1) return masked + text.slice(from)
+    let same = start.length
+    while (same < secret.length && text[at + same] === secret[same]) same++
+    masked += `${text.slice(from, at)}***`
+    from = at + same
+  }
 }
