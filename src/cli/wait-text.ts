@@ -2,7 +2,7 @@
  * What a task waits for, in a line for people: in a list in short, on its own page in full.
  */
 
-import type { TaskWait } from '../engine/tasks/task-wait.ts'
+import type { TaskWait } from '../engine/tasks/waits.ts'
 import type { TaskView } from '../task-operations/task-view.ts'
 import { type WaitPart, waitParts } from '../task-operations/wait-parts.ts'
 import { timeText } from './output.ts'

@@ -20,7 +20,7 @@ import type { EngineDiagnosis } from './file/diagnosis.ts'
 import type { Flow } from './flow/flow.ts'
 import type { Replays } from './replays/replays.ts'
 import type { AnswerAccount } from './requests/unread-answers.ts'
-import type { TaskWait } from './tasks/task-wait.ts'
+import type { TaskWait } from './tasks/waits.ts'
 
 /** How far a standby is whose answers say so. */
 export interface Standing {

@@ -9,7 +9,7 @@ import type { Engine } from '../engine/api/engine-api.ts'
 import type { ProcessDetails } from '../engine/api/process-api.ts'
 import type { TargetInput } from '../engine/api/task-api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
-import type { TaskWait } from '../engine/tasks/task-wait.ts'
+import type { TaskWait } from '../engine/tasks/waits.ts'
 import type { ParamPath } from '../process/compile-params.ts'
 import { maskedPaths, maskTask } from './hidden-params.ts'
 

@@ -2,7 +2,7 @@
  * What a task waits for, in few words, alike on the operator's page and in the command line. Times
  * and tasks stay what they are, so that each shows them in its own way. It needs no Node.
  */
-import type { TaskWait } from '../engine/tasks/task-wait.ts'
+import type { TaskWait } from '../engine/tasks/waits.ts'
 
 /** A text, a time, or a task. */
 export type WaitPart = string | { readonly at_ms: number } | { readonly obj_id: string }

@@ -5,8 +5,7 @@
  */
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
-import type { Flow } from '../../engine/flow/flow.ts'
-import type { FailedTask } from '../../engine/flow/newest-failed.ts'
+import type { FailedTask, Flow } from '../../engine/flow/flow.ts'
 import type { FailedGroup, FailedTasks, ProcessRow } from './messages.ts'
 import { atMostEvery } from './shared-reading.ts'
 

@@ -19,7 +19,6 @@ import { loadTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import { type ChangeEntry, readEntry } from '../transactions/change-log.ts'
 import type { Parts } from '../transactions/parts.ts'
-import { type ChangePosition, parsePosition, positionText } from './change-position.ts'
 import type { ChangeWindow } from './change-window.ts'
 
 export interface ChangeFeed {
@@ -273,3 +272,31 @@ function taskOf(view: View, obj_id: string): Task | undefined {
   const draft = loadTask(view, obj_id)
   return draft === undefined || draft === 'damaged' ? undefined : viewTask(draft.task)
 }
+
+export interface ChangePosition {
+  /** The entry to go on with: after the last change of an entry, the next one. */
+  readonly n: number
+  /** The first change of it that is not consumed. */
+  readonly at: number
+  /** The time of the entry with the last change that is consumed. */
+  readonly at_ms: number
+}
+
+const form = /^([0-9a-z]{1,11})\.([0-9a-z]{1,7})\.([0-9a-z]{1,11})\.([0-9a-f]{1,32})$/
+
+export function positionText({ n, at, at_ms }: ChangePosition, file_id: string): string {
+  return `${n.toString(36)}.${at.toString(36)}.${Math.floor(at_ms).toString(36)}.${file_id}`
+}
+
+/** `malformed`, or `foreign` for one of another file. */
+export function parsePosition(
+  text: unknown,
+  file_id: string,
+): ChangePosition | 'malformed' | 'foreign' {
+  const [, n = '', at = '', at_ms = '', file] = (typeof text === 'string' && form.exec(text)) || []
+  if (file === undefined) return 'malformed'
+  if (file !== file_id) return 'foreign'
+  return { n: number(n), at: number(at), at_ms: number(at_ms) }
+}
+
+const number = (digits: string): number => Number.parseInt(digits, 36)

@@ -2,6 +2,7 @@
  * Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases.
  * Imports have their own file, imports.ts.
  */
+import { isObject, parseStored } from '../../codec/json.ts'
 import {
   aliasKey,
   grantKey,
@@ -24,6 +25,7 @@ import {
   type ProcessRecord,
 } from '../../codec/records.ts'
 import { fault } from '../../core/faults.ts'
+import type { JsonValue } from '../../core/model.ts'
 import type { Graph } from '../../process/graph.ts'
 import type { View } from '../../store/store.ts'
 import type { Addresses } from '../access/addresses.ts'
@@ -31,7 +33,7 @@ import { requireUser, rightsOf, userId } from '../access/users.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from '../api/process-api.ts'
 import type { Handlers } from '../jobs/handlers.ts'
 import { noProcess } from '../tasks/task-rules.ts'
-import { nodeWaits } from '../tasks/task-wait.ts'
+import { nodeWaits } from '../tasks/waits.ts'
 import {
   aliasName,
   type Catalog,
@@ -44,7 +46,6 @@ import {
 import { countsByNode } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
 import { hashOf } from './definitions.ts'
-import { edgesOf } from './graph-edges.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
 /** `onChanged` is called after a process was imported or resumed, or got or lost an alias. */
@@ -243,4 +244,31 @@ function grantsFor(view: View, conv_id: string): { user: string; bits: number }[
     .scan({ ...keysOfType('grant'), limit: Infinity })
     .map(({ key, value }) => ({ ...grantOfKey(key), bits: value[0] ?? 0 }))
     .filter((grant) => grant.conv === conv_id)
+}
+
+const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
+
+/** Node id → the node ids it leads to, each once, in the order of the definition. */
+export function edgesOf(definition_text: string): Map<string, string[]> {
+  const edges = new Map<string, string[]>()
+  const scheme = memberOf(parseStored(definition_text), 'scheme')
+  for (const node of listOf(memberOf(scheme, 'nodes'))) {
+    const condition = memberOf(node, 'condition')
+    const parts = [
+      ...listOf(memberOf(condition, 'logics')),
+      ...listOf(memberOf(condition, 'semaphors')),
+    ]
+    const targets = parts.flatMap((part) => target_members.map((name) => memberOf(part, name)))
+    const named = targets.filter((one): one is string => typeof one === 'string' && one !== '')
+    edges.set(String(memberOf(node, 'id')), [...new Set(named)])
+  }
+  return edges
+}
+
+function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : []
 }

@@ -28,7 +28,7 @@ import type { WholeFaultCode } from '../../core/faults.ts'
 import type { View } from '../../store/store.ts'
 import type { Secrets } from '../access/secrets.ts'
 import { loadTask } from '../tasks/task-store.ts'
-import { type MissingHandler, missingHandlers } from '../tasks/task-wait.ts'
+import { type MissingHandler, missingHandlers } from '../tasks/waits.ts'
 import type { Parts } from '../transactions/parts.ts'
 import { newReadContext } from '../transactions/transaction.ts'
 

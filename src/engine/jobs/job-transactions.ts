@@ -4,10 +4,9 @@
  */
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOutcome } from '../../process/logic.ts'
-import { advance } from '../tasks/advance.ts'
+import { advance, migrateTask } from '../tasks/advance.ts'
 import { evaluationContextOf } from '../tasks/evaluation-context.ts'
 import { recordEvent } from '../tasks/history.ts'
-import { migrateTask } from '../tasks/migrate.ts'
 import { saveAndDrain } from '../tasks/run-queue.ts'
 import { loadTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
 import type { Process } from '../transactions/catalog.ts'

@@ -13,9 +13,9 @@
  * A show among other ops is shown anew. What a record says is answered without looking at the
  * rights of the caller again, who had this answer before.
  */
-
 import {
   keysOfType,
+  metaKey,
   type ReplayKind,
   replayKey,
   replayOfKey,
@@ -26,7 +26,7 @@ import { isOp } from '../../codec/op.ts'
 import { type DecodedReplay, decodeReplay, encodeReplay } from '../../codec/replay-record.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
-import type { View } from '../../store/store.ts'
+import type { Tx, View } from '../../store/store.ts'
 import type { ReplayMode } from '../api/engine-api.ts'
 import { loadTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
@@ -222,4 +222,31 @@ function withTask(tx: Transaction, result: OpResult): OpResult {
   const draft = loadTask(tx.store, result.obj_id)
   if (draft === undefined || draft === 'damaged') return { ...result, is_gone: true }
   return { ...result, task: viewTask(draft.task) }
+}
+
+export interface SharedRecords {
+  readonly until_ms: number
+  /** Puts the mark, once. */
+  store(tx: Pick<Tx, 'put'>): void
+}
+
+const mark_key = metaKey('replays_shared')
+/** The record of a key is removed by then. */
+const kept_ms = 3 * 86_400_000
+
+export function readSharedRecords(view: View, now_ms: number): SharedRecords {
+  const mark = view.get(mark_key)
+  if (mark !== undefined) return { until_ms: Number(mark.toString()), store() {} }
+  const kinds = ['keyed_at', 'keyed_in'] as const
+  const has_any = kinds.some((kind) => view.scan({ ...replaysOf(kind), limit: 1 }).length > 0)
+  const until_ms = has_any ? now_ms + kept_ms : 0
+  let is_stored = false
+  return {
+    until_ms,
+    store(tx) {
+      if (is_stored) return
+      is_stored = true
+      tx.put(mark_key, Buffer.from(String(until_ms)))
+    },
+  }
 }

@@ -13,6 +13,7 @@
  * without a wait fails with the tag `loop`, unless the last of its own ends it; a wait whose timer
  * is due already does not count.
  */
+
 import { queueOf, queueOfKey } from '../../codec/keys.ts'
 import type { TaskRecord, Wait } from '../../codec/task-record.ts'
 import type { HistoryWhy } from '../../core/model.ts'
@@ -36,6 +37,7 @@ import {
   moveToErrorNode,
   moveToNode,
 } from './transitions.ts'
+import { migrationTarget } from './waits.ts'
 
 /** Moves the task to a node and advances it there. The caller saves it. */
 export function enterNode(
@@ -241,4 +243,22 @@ function armTimer(
       task.semaphor_at = at
     }
   }
+}
+
+/**
+ * Migrates the task if its node was dropped; returns whether it did. The caller saves the task. A
+ * waiting task enters the new node and advances; a failed one stays failed there until retry or
+ * cancel.
+ */
+export function migrateTask(tx: Transaction, process: Process, draft: TaskDraft): boolean {
+  const { task } = draft
+  const node_id = migrationTarget(process, task)
+  if (node_id === undefined) return false
+  if (task.status === 'failed') {
+    task.node_prev_id = task.node_id
+    task.node_id = node_id
+    task.visit++
+    recordEntry(tx, task, 'migrate')
+  } else enterNode(tx, process, draft, node_id, 'migrate')
+  return true
 }

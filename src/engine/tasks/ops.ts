@@ -23,9 +23,8 @@ import type { View } from '../../store/store.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { ReadContext, Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
-import { advance, enterNode } from './advance.ts'
+import { advance, enterNode, migrateTask } from './advance.ts'
 import { recordEvent } from './history.ts'
-import { migrateTask } from './migrate.ts'
 import { drainRunQueue } from './run-queue.ts'
 import {
   accessDenied,

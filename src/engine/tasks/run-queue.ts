@@ -9,9 +9,8 @@
 import { docOfValue } from '../../codec/json.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import { advance } from './advance.ts'
+import { advance, migrateTask } from './advance.ts'
 import { resumeUnansweredCallers } from './call-command.ts'
-import { migrateTask } from './migrate.ts'
 import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import { startTask } from './transitions.ts'
 

@@ -2,10 +2,16 @@
  * What a waiting task waits for, and the node to which it migrates, by the current graph of its
  * process. A new definition may have changed the graph since the wait began.
  */
+import { keysOfType, outboxOfKey } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
+import type { StatusDetails } from '../../core/model.ts'
+import { steps_max } from '../../process/definition-limits.ts'
+import type { GraphNode } from '../../process/graph.ts'
 import type { WaitReason } from '../../process/logic.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
+import { evaluationContextOf } from './evaluation-context.ts'
+import { loadTask } from './task-store.ts'
 
 /**
  * The logic at which the task waits for a callback; -1 where it waits for none. In a state process
@@ -53,4 +59,151 @@ export function migrationOf(
   node_id: string,
 ): string | undefined {
   return Object.hasOwn(migrations, node_id) ? migrations[node_id] : undefined
+}
+
+export interface TaskWait {
+  /**
+   * `callback`: a modify; `turn`: the engine's next turn; `reply`: the task `obj_id`; `queue`:
+   * another task that takes it; `timer`: `due_ms`; `handler`, `call` and `code`: their answer.
+   */
+  readonly for:
+    | 'callback'
+    | 'turn'
+    | 'reply'
+    | 'queue'
+    | 'timer'
+    | 'handler'
+    | 'call'
+    | 'code'
+    | 'nothing'
+  /** When the timer of its node fires. */
+  readonly due_ms?: number
+  readonly obj_id?: string
+  /** The handler, or the node's title or the logic's type where none is registered. */
+  readonly handler?: string
+  /** Whether this process has the handler; absent where it does no jobs. */
+  readonly has_handler?: boolean
+  readonly host?: string
+  /** Of a job: which attempt is next or under way, 1 for the first. */
+  readonly attempt?: number
+  /** When the next attempt may begin. */
+  readonly next_ms?: number
+  /** How the last attempt failed. */
+  readonly last_error?: StatusDetails
+  /** Its process is paused. */
+  readonly is_paused?: true
+}
+
+/** What tasks wait for in a node, in the order of its logics. */
+export function nodeWaits({ logics, time_semaphors }: GraphNode): string[] {
+  const waits = logics.flatMap(({ type, waits_for, job }) => {
+    if (waits_for !== undefined) return [waits_for]
+    if (job === undefined) return []
+    return [type === 'api' ? 'call' : type === 'api_code' ? 'code' : `handler ${type}`]
+  })
+  return time_semaphors.length === 0 ? waits : [...waits, 'timer']
+}
+
+/** For each task, in order; undefined for one that is over, damaged or gone. */
+export function waitsOf(
+  context: ReadContext,
+  obj_ids: readonly string[],
+  does_jobs: boolean,
+): (TaskWait | undefined)[] {
+  return obj_ids.map((obj_id) => {
+    const draft = loadTask(context.view, obj_id)
+    if (draft === undefined || draft === 'damaged') return undefined
+    const { task } = draft
+    const process = context.process(task.conv_id)
+    if (process === undefined) return undefined
+    if (task.status !== 'delayed' && task.wait !== 'ready') return undefined
+    const wait = waitOf(context, process, task, does_jobs)
+    const host = wait.for === 'call' && obj_ids.length === 1 ? hostOf(context, process, task) : ''
+    return {
+      ...wait,
+      ...(host === '' ? {} : { host }),
+      ...(task.due_ms > 0 && task.wait !== 'ready' ? { due_ms: task.due_ms } : {}),
+      ...(process.record.status === 'paused' ? { is_paused: true } : {}),
+    }
+  })
+}
+
+function waitOf(
+  context: ReadContext,
+  process: Process,
+  task: TaskRecord,
+  does_jobs: boolean,
+): TaskWait {
+  const { wait, called_id } = task
+  if (wait === 'work') return jobWait(context, process, task, does_jobs)
+  if (wait === 'ready') return { for: 'turn' }
+  if (wait === 'queue') return { for: 'queue' }
+  if (wait === 'reply')
+    return { for: 'reply', ...(called_id === undefined ? {} : { obj_id: called_id }) }
+  if (callbackLogic(context, process, task) >= 0) return { for: 'callback' }
+  return { for: task.due_ms > 0 ? 'timer' : 'nothing' }
+}
+
+function jobWait(
+  { engine, view }: ReadContext,
+  process: Process,
+  { node_id, logic_at, attempts, at_ms, details }: TaskRecord,
+  does_jobs: boolean,
+): TaskWait {
+  const node = process.graph.nodes.get(node_id)
+  const logic = node?.logics[logic_at]
+  const attempt = {
+    attempt: attempts + 1,
+    ...(attempts > 0 ? { next_ms: at_ms } : {}),
+    ...(details === undefined ? {} : { last_error: details }),
+  }
+  if (logic?.type === 'api') return { for: 'call', ...attempt }
+  const title = (logic?.waits_for === 'callback' ? node?.title : logic?.type) ?? '-'
+  const handler = engine.handlerName(view, process.conv_id, title)
+  if (logic?.type === 'api_code' && handler === undefined) return { for: 'code', ...attempt }
+  return {
+    for: 'handler',
+    handler: handler ?? title,
+    ...(does_jobs ? { has_handler: handler !== undefined } : {}),
+    ...attempt,
+  }
+}
+
+export interface MissingHandler {
+  readonly conv_id: string
+  readonly handler: string
+  readonly tasks: number
+}
+
+const missing_jobs_max = 200
+
+/** The handlers for which the tasks of the first listed jobs wait, and which nobody has. */
+export function missingHandlers(context: ReadContext): MissingHandler[] {
+  const { view } = context
+  const found = new Map<string, MissingHandler>()
+  for (const { key } of view.scan({ ...keysOfType('outbox'), limit: missing_jobs_max })) {
+    const draft = loadTask(view, outboxOfKey(key).obj_id)
+    if (draft === undefined || draft === 'damaged') continue
+    const { conv_id } = draft.task
+    const process = context.process(conv_id)
+    if (process === undefined || draft.task.wait !== 'work') continue
+    const { has_handler, handler = '' } = jobWait(context, process, draft.task, true)
+    if (has_handler !== false) continue
+    const { tasks } = found.get(`${conv_id}/${handler}`) ?? { tasks: 0 }
+    found.set(`${conv_id}/${handler}`, { conv_id, handler, tasks: tasks + 1 })
+  }
+  return [...found.values()]
+}
+
+/** The host that the call goes to; empty where the order cannot be made. */
+function hostOf(context: ReadContext, process: Process, task: TaskRecord): string {
+  const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
+  context.steps.left = steps_max
+  try {
+    const order = logic?.job?.order(evaluationContextOf(context, process, task))
+    if (order === undefined || !('job' in order) || order.job !== 'call') return ''
+    return URL.canParse(order.request.url) ? new URL(order.request.url).host : ''
+  } catch {
+    return ''
+  }
 }

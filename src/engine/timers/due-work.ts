@@ -1,3 +1,13 @@
+/**
+ * Decides which work is due next: timers, ready tasks left by earlier transactions, schedules,
+ * migrations after an import, and the removal of ended tasks. All of it is data in the store; the
+ * loop of background takes the steps.
+ *
+ * Memory holds one number for each active process with due keys: no timer of it is due earlier. It
+ * is read when the file is opened, lowered by each commit that sets a timer, and read again after
+ * each step. Timers and schedules fire in due order over all processes, never early, overdue ones
+ * at once. A task on which the engine throws is quarantined.
+ */
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { DueSchedules } from '../schedules/schedules.ts'
 import type { Work } from '../transactions/background.ts'

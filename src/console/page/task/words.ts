@@ -3,7 +3,7 @@
  * times and tasks that the page shows in its own way (a countdown, a link).
  */
 import type { HistoryEntry, HistoryWhy, Status } from '../../../core/model.ts'
-import type { TaskWait } from '../../../engine/tasks/task-wait.ts'
+import type { TaskWait } from '../../../engine/tasks/waits.ts'
 import { type WaitPart, waitParts } from '../../../task-operations/wait-parts.ts'
 import type { ShownTask } from '../../server/messages.ts'
 import { durationText } from '../parts/texts.ts'
