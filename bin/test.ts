@@ -1,15 +1,17 @@
 /**
- * `npm test [-- NAME...]`: compiles src, bin and test once into `build/`, and runs the test files
- * there (all, or those named as in `timers` for test/timers.test.ts) under plain Node.
+ * Compiles src, bin and test once into `build/`, and runs the test files there under plain Node:
  *
- * A process that compiles as it loads spends twice the processor time of its start on that; the
- * tests start some two hundred processes and threads. Types are not checked here (`npm run types`).
- * After the run the events that all its engines have told are searched: kept-lines.ts.
+ *     npm test                   in-process tests, vectors on three transports, the command line
+ *     npm run test:rest          the other kinds, see `kinds`
+ *     npm run test:all           both
+ *     npm test -- NAME...        those named, as in `timers` for test/timers.test.ts
+ *     npm test -- --second-node  what another version of Node can change
+ *     npm run test:postgres      over the commit log in PostgreSQL: test/support/postgres-open.ts
+ *
+ * The tests start some two hundred processes and threads; one that compiles as it loads takes twice
+ * the processor time to start. Types are not checked here (`npm run types`). After the run the
+ * events that all its engines have logged are searched: kept-lines.ts.
  * `node --import tsx --test test/NAME.test.ts` runs one file without `build/`.
- *
- * `npm test -- --second-node` leaves out what another version of Node cannot change.
- * `npm run test:postgres [-- NAME...]` runs them over the commit log in PostgreSQL: what is opened
- * there is test/support/postgres-open.ts, in place of src/open.ts.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -24,21 +26,81 @@ import { isInSuite, quick_names, startSuite } from '../test/support/postgres-sui
 const files_at_once = 3
 /** Of a whole file, also on a machine that is busy. */
 const test_ms_max = 300_000
-/** What these try is the source, a disk, another program or PostgreSQL, whatever Node runs them. */
-const same_on_each_node: readonly string[] = [
-  ...['layers', 'vocabulary', 'public-service', 'readme', 'package', 'bundle', 'deploy-metrics'],
-  ...['deploy-cluster', 'small-disk', 'serve-disk', 'shop', 'arm64'],
-  ...['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
-  ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'cluster-snapshot'],
-  ...[
-    'client-failover',
-    'proofs',
-    'proofs-crashes',
-    'proofs-callers',
-    'proofs-time',
-    'dependencies',
-  ],
-]
+
+interface Kind {
+  /** Whether another version of Node can change what they find. */
+  readonly is_of_node: boolean
+  readonly files: readonly string[]
+}
+
+/** What `npm test` leaves out, because it takes minutes or needs a program from outside. */
+const kinds: Readonly<Record<string, Kind>> = {
+  proofs: {
+    is_of_node: false,
+    files: [
+      'proofs',
+      'proofs-crashes',
+      'proofs-callers',
+      'proofs-time',
+      'small-disk',
+      'serve-disk',
+    ],
+  },
+  crashes: {
+    is_of_node: true,
+    files: [
+      ...['kill', 'restart', 'restore', 'rot', 'torn-file', 'side-files', 'snapshot', 'lock'],
+      ...['commit-log-foreign', 'commit-log-killed', 'commit-log-order', 'commit-log-trouble'],
+      ...['incidents', 'outside', 'reply-order', 'sync-order'],
+    ],
+  },
+  log_faults: {
+    is_of_node: false,
+    files: ['commit-log-recover', 'commit-log-faults', 'commit-log-answers', 'commit-log-port'],
+  },
+  hostile: {
+    is_of_node: true,
+    files: [
+      ...['http-hostile', 'grpc-hostile', 'grpc-intake', 'unread-answers', 'connection-bounds'],
+      ...['rate-limit', 'replay-bounds', 'http-webhook', 'loading', 'import-slices', 'scale'],
+    ],
+  },
+  cluster: {
+    is_of_node: false,
+    files: [
+      ...['cluster-node', 'cluster-serve', 'cluster-incidents', 'cluster-import', 'deploy-cluster'],
+      ...['cluster-snapshot', 'client-failover'],
+    ],
+  },
+  postgres: {
+    is_of_node: true,
+    files: [
+      ...[
+        'cluster-takeover',
+        'cluster-rescue',
+        'cluster-reads',
+        'postgres-server',
+        'store-postgres',
+      ],
+      ...['database-errors', 'hand-over'],
+    ],
+  },
+  browser: {
+    is_of_node: true,
+    files: [
+      ...['console-reach', 'console-process', 'console-browser', 'console-mending'],
+      ...['console-breaks', 'console-hostile', 'console-pictures', 'browser-checks'],
+    ],
+  },
+  package: {
+    is_of_node: false,
+    files: [...['package', 'bundle', 'dependencies', 'readme', 'deploy-metrics', 'arm64', 'shop']],
+  },
+  programs: {
+    is_of_node: true,
+    files: ['native-files', 'deploy', 'grpc-clients', 'clients', 'client-trouble', 'cli-grpc'],
+  },
+}
 
 const top = fileURLToPath(new URL('..', import.meta.url))
 const build = join(top, 'build')
@@ -49,16 +111,21 @@ const { CONVEYOR_SLOW: is_slow } = process.env
 const words = process.argv.slice(2)
 const names = words.filter((word) => !word.startsWith('--'))
 const is_over_postgres = words.includes('--postgres')
-const is_second_node = words.includes('--second-node')
 const all = readdirSync(join(build, 'test'))
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => file.slice(0, -'.test.js'.length))
+const missing = Object.values(kinds).flatMap(({ files }) =>
+  files.filter((name) => !all.includes(name)),
+)
+if (missing.length > 0) throw new Error(`no such test files: ${missing.join(', ')}`)
 const given = all.filter((name) => {
-  if (is_second_node) return !same_on_each_node.includes(name)
-  return !is_over_postgres || isInSuite(build, name)
+  if (is_over_postgres) return isInSuite(build, name)
+  const kind = kindOf(name)
+  if (kind !== undefined && words.includes('--second-node')) return kind.is_of_node
+  return words.includes('--all') || (kind !== undefined) === words.includes('--rest')
 })
 const chosen = names.length === 0 ? given : all.filter((name) => names.includes(name))
-// This reporter tells the failed tests once more at the end.
+// This reporter repeats the failed tests at the end.
 const flags = [
   '--test',
   '--test-reporter=spec',
@@ -79,13 +146,18 @@ if (!areLinesRight(lines_folder)) process.exitCode = 1
 await postgres?.remove()
 run.end()
 
-/** Whether no event of the whole run has told data, a secret or a signature. */
+/** Undefined for those of `npm test`. */
+function kindOf(name: string): Kind | undefined {
+  return Object.values(kinds).find(({ files }) => files.includes(name))
+}
+
+/** Whether no event of the whole run has data, a secret or a signature. */
 function areLinesRight(folder: string): boolean {
   const documented = documentedFields(readFileSync(join(top, 'src/core/events.md'), 'utf8'))
   const lines = keptLines(folder)
   const wrong = wrongIn(lines, documented)
   console.log(`${lines.length} events of the run searched`)
-  for (const sentence of wrong.slice(0, 20)) console.error(`the log tells ${sentence}`)
+  for (const sentence of wrong.slice(0, 20)) console.error(`the log has ${sentence}`)
   return wrong.length === 0
 }
 
@@ -95,7 +167,8 @@ async function overPostgres(): Promise<Postgres | undefined> {
     if (no_postgres !== undefined) throw new Error(no_postgres)
     return startSuite(build, run.quick_folder, false)
   }
-  if (names.length > 0 || is_second_node) return undefined
+  if (names.length > 0 || !['--all', '--rest'].some((word) => words.includes(word)))
+    return undefined
   if (no_postgres !== undefined) {
     console.log(`no tests over PostgreSQL: ${no_postgres}`)
     return undefined
