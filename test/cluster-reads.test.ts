@@ -117,7 +117,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
   /** Waits for what the owner has committed. */
   const followed = async (): Promise<void> => {
     const { seq } = a.log.status()
-    await until(() => (reader.standing?.().seq ?? 0) >= seq)
+    await until(() => (reader.staleness?.().seq ?? 0) >= seq)
   }
 
   async function post(ops: readonly object[], how: { secret?: string; role?: string } = {}) {
@@ -432,7 +432,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     await postgres.stop()
     await until(() => limited.health() === 'overloaded')
     await assert.rejects(look, { message: /^what this standby has may be [0-9]+ ms old; ask/ })
-    assert.ok((limited.standing?.().age_ms ?? 0) >= 500)
+    assert.ok((limited.staleness?.().age_ms ?? 0) >= 500)
     await postgres.start()
     await until(() => limited.health() === 'ok')
     assert.equal((await look())?.ref, 'c59')

@@ -342,11 +342,11 @@ describe('a call that waits ends', () => {
 
   test('before its handler is called, which then is not', () => {
     // Whether grpc-js tells the end of its message after the end of the call is a matter of timing.
-    const intake = { begin: () => ({ arrived() {}, hold() {}, end() {} }) }
+    const receiver = { begin: () => ({ arrived() {}, hold() {}, end() {} }) }
     const context = {
       ...{ underway: newUnderway(), reception: newReception(60_000, () => {}) },
       ...{ limits: limitsWith({}), engine: { counters: { beginRequest: () => 0 } } },
-      authenticator: { peerAt: () => ({ intake }), requireCaller: () => ({}) },
+      authenticator: { peerAt: () => ({ receiver }), requireCaller: () => ({}) },
     } as unknown as ServerContext
     const call = { getConnectionInfo: () => ({}), startRead: () => {} }
     for (const [is_over, served] of [

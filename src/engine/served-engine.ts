@@ -23,7 +23,7 @@ import type { AnswerAccount } from './requests/unread-answers.ts'
 import type { TaskWait } from './tasks/waits.ts'
 
 /** How far a standby is whose answers say so. */
-export interface Standing {
+export interface Staleness {
   /** Position of the last frame that reads find; they may find later ones. */
   readonly seq: number
   /** For so long something may have been committed that reads do not find. */
@@ -42,7 +42,7 @@ export interface FoundTask {
 export interface ServedEngine extends Engine {
   readonly users: ServedUsers
   /** Of an engine that only reads what a standby has; asked for before each read. */
-  readonly standing?: () => Standing
+  readonly staleness?: () => Staleness
   /**
    * Applies ops as `Engine.apply` does. A malformed op is its result already (codec/op), and comes
    * back in its place. From the beginning of a close on it is refused with `shutting_down`.

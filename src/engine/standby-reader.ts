@@ -159,7 +159,7 @@ async function openStandbyReader(
       processes: kept(processes, reads.processes, refuse),
       schedules: kept(schedules, reads.schedules, refuse),
       users: kept(users, reads.users, refuse),
-      standing: () => ({ seq, age_ms: Math.ceil(copy.age_ms()) }),
+      staleness: () => ({ seq, age_ms: Math.ceil(copy.age_ms()) }),
       submit: async (ops, caller) =>
         ops.some((op) => isOp(op) && op.type !== 'show') ? refuse() : submit(ops, caller),
       apply: async (ops, caller) => (ops.every(isShow) ? apply(ops, caller) : refuse()),

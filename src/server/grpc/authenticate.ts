@@ -1,9 +1,7 @@
 /**
  * Authenticates a call by the verified client certificate of its connection, as the caller to which
- * the names in it are bound (wire 2).
- *
- * The bindings and the expiry of a certificate are checked again for each message, because a call
- * may be open for long.
+ * the names in it are bound (wire 2). Bindings and expiry are checked again for each message,
+ * because a call may be open for long.
  */
 import { hash } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -13,12 +11,12 @@ import type { Caller, OpType } from '../../core/model.ts'
 import type { AnswerAccount, AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { CertificateNames } from '../tls/client-certificates.ts'
-import type { ConnectionIntake, Intake } from './receive-bounds.ts'
+import type { ConnectionReceiver, ReceiveBounds } from './receive-bounds.ts'
 
 export interface Authenticator {
   /** Registers an accepted connection with its certificate's names until the socket closes. */
   connected(socket: Socket, names: Pick<CertificateNames, 'names' | 'ends_ms'>): void
-  /** The peer of a connection. Throws `access_denied` where it is gone. */
+  /** The peer of a connection. Throws `access_denied` once it has closed. */
   peerAt(connection: PeerAddress): Peer
   /**
    * Throws `bad_signature` for an expired certificate, and `access_denied` where its names are
@@ -39,13 +37,13 @@ export function authenticate(
 /** The client side of a connection. */
 export interface Peer extends Pick<CertificateNames, 'names' | 'ends_ms'> {
   readonly socket: Socket
-  /** The caller that it is where its certificate acts as no user. */
+  /** The caller, where its certificate acts as no user. */
   readonly own_caller: Caller
   readonly answers: AnswerAccount
-  readonly intake: ConnectionIntake
+  readonly receiver: ConnectionReceiver
 }
 
-/** Room for the answer to these ops: a user's, or that of the certificate. Throws `overloaded`. */
+/** Reserves room for the answer, charged to the user or certificate. Throws `overloaded`. */
 export function reserveAnswer(
   { answers }: Peer,
   { user, payer = '' }: Caller,
@@ -55,8 +53,8 @@ export function reserveAnswer(
 }
 
 /**
- * A certificate that acts as no user is a caller of its own, by its names: they stay the same when
- * it is renewed. One without a name is known by its fingerprint.
+ * A certificate that acts as no user is a caller of its own, identified by its names, which a
+ * renewal keeps, or without any by its fingerprint.
  */
 function ownCaller(names: readonly string[]): Caller {
   if (names.length === 0) return {}
@@ -65,13 +63,12 @@ function ownCaller(names: readonly string[]): Caller {
   return { payer: `certificate ${digest.slice(0, digest_chars)}` }
 }
 
-/** Of 6 bits each: no two certificates have the same by chance. */
+/** Of 6 bits each, enough to exclude collisions. */
 const digest_chars = 22
 
 /** The names of a caller on a server without TLS. */
 export const anonymous = { names: [], ends_ms: Number.POSITIVE_INFINITY }
 
-/** Of a socket, or of a call. */
 type PeerAddress = Partial<Pick<Socket, 'remoteAddress' | 'remotePort'>>
 
 const names_chars_max = 512
@@ -79,7 +76,7 @@ const names_chars_max = 512
 export function newAuthenticator(
   engine: ServedEngine,
   strict: boolean,
-  intake: Intake,
+  receive_bounds: ReceiveBounds,
 ): Authenticator {
   /** HTTP/2 forbids renegotiation, so a connection keeps its certificate. */
   const peers = new Map<string, Peer>()
@@ -90,7 +87,7 @@ export function newAuthenticator(
       const answers = engine.answerAccount()
       const peer = {
         ...{ names, ends_ms, socket, answers, own_caller: ownCaller(names) },
-        intake: intake.connected(socket),
+        receiver: receive_bounds.connected(socket),
       }
       peers.set(address, peer)
       socket.once('close', () => {

@@ -1,6 +1,6 @@
 /**
- * The span of a call, or of a batch of a stream. Its caller has been authenticated, so what came as
- * `traceparent` in the metadata counts. Calls that are refused before have no span.
+ * The span of a call, or of a batch of a stream. Its caller is authenticated, so the `traceparent`
+ * of the metadata counts. Calls that are refused earlier have no span.
  */
 import { type Metadata, status } from '@grpc/grpc-js'
 import type { Caller } from '../../core/model.ts'
@@ -9,7 +9,6 @@ import type { ServedCall } from './call.ts'
 
 export interface CallTrace {
   readonly span: Span
-  /** What the ops of the call belong to. */
   readonly context: TraceContext | undefined
 }
 
@@ -35,7 +34,7 @@ export function tracedCaller(trace: CallTrace | undefined, caller: Caller): Call
   return trace?.context === undefined ? caller : { ...caller, trace: trace.context }
 }
 
-/** The statuses that are not the caller's doing. */
+/** The statuses that are not the caller's fault. */
 const failures: readonly number[] = [
   status.UNKNOWN,
   status.DEADLINE_EXCEEDED,

@@ -18,33 +18,33 @@ import {
 import { systemClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import { only_reads, type ServedEngine, type Standing } from '../../engine/served-engine.ts'
+import { only_reads, type ServedEngine, type Staleness } from '../../engine/served-engine.ts'
 import type { Underway } from '../http/underway.ts'
 import { type Authenticator, authenticate, type Peer } from './authenticate.ts'
 import { faultStatus } from './fault-response.ts'
-import type { Intake, IntakeCall, Reception } from './receive-bounds.ts'
+import type { ReceiveBounds, ReceivingCall, Reception } from './receive-bounds.ts'
 import type { UnreadAnswers } from './sent-answers.ts'
 
-/** What every call of a running server needs. */
+/** The state of a running server. */
 export interface ServerContext {
   readonly engine: ServedEngine
   readonly limits: Limits
   readonly authenticator: Authenticator
   readonly onBug: (bug: unknown) => void
-  /** Called when the server begins to drain; each ends a long call. */
+  /** Each ends a long call when the server begins to drain. */
   readonly drain_callbacks: Set<() => void>
   /** The calls that a drain waits for. */
   readonly underway: Underway
-  /** The calls whose message is not in yet. */
-  readonly reception: Reception<IntakeCall>
-  readonly intake: Pick<Intake, 'isCrowded'>
+  /** The calls whose message has not arrived. */
+  readonly reception: Reception<ReceivingCall>
+  readonly receive_bounds: Pick<ReceiveBounds, 'isCrowded'>
   readonly unread: UnreadAnswers
   /** Sends an answer, now or soon. */
   answer(send: () => void): void
   draining: boolean
 }
 
-/** A decoded message, and the bytes of which it was made. */
+/** A decoded message and its bytes. */
 export interface Received {
   readonly message: unknown
   readonly bytes: Buffer
@@ -53,7 +53,7 @@ export interface Received {
 export interface Rpc {
   /** Decodes a message. Throws for malformed bytes. */
   read(bytes: Buffer, ops_max: number): unknown
-  /** Serves a call whose message is in, or a stream before its messages are. */
+  /** Serves a call whose message has arrived, or a stream from its start. */
   serve(call: ServedCall): void
 }
 
@@ -68,19 +68,19 @@ export interface ServedCall {
   readonly from: ServerInterceptingCallInterface
   readonly metadata: Metadata
   readonly peer: Peer
-  readonly intake: IntakeCall
+  readonly receiving: ReceivingCall
   /** Of `Counters.beginRequest`. */
   began_ms: number
-  /** The message of a call that has one. */
+  /** The message; undefined in a stream. */
   request: unknown
   is_over: boolean
-  /** Set by the rpc of a stream. */
+  /** Set by the rpc of a stream, as the next. */
   onMessage(message: unknown): void
   onHalfClose(): void
   /** Called at the end of every call. */
   onOver(): void
-  /** Until it is told to the caller. */
-  standing: Standing | undefined
+  /** Of a standby, until it is sent to the caller. */
+  staleness: Staleness | undefined
   is_pulled: boolean
   is_pulling: boolean
   /** Sent messages that have not left for the caller. */
@@ -89,7 +89,7 @@ export interface ServedCall {
   onLeft(): void
 }
 
-/** The listener with which grpc-js tells of a call of this rpc. */
+/** The listener through which grpc-js reports the events of a call of this rpc. */
 export function listenerFor(
   context: ServerContext,
   from: ServerInterceptingCallInterface,
@@ -103,7 +103,7 @@ export function listenerFor(
       try {
         call = begin(context, from, path, metadata)
         if (requestStream) rpc.serve(call)
-        else context.reception.begin(call.intake)
+        else context.reception.begin(call.receiving)
         pull(call)
       } catch (thrown) {
         refuse(context, from, thrown)
@@ -111,24 +111,24 @@ export function listenerFor(
     },
     onReceiveMessage({ message, bytes }: Received) {
       if (call === undefined) return
-      call.intake.arrived(bytes)
+      call.receiving.arrived(bytes)
       if (requestStream) call.onMessage(message)
       else if (call.request !== undefined) end(call, not_one_message)
       else {
-        call.intake.hold(bytes.length)
+        call.receiving.hold(bytes.length)
         call.request = message
         pull(call)
       }
     },
     onReceiveHalfClose() {
-      // grpc-js tells it after the end of a call, too.
+      // grpc-js reports it after the end of a call, too.
       if (call === undefined || call.is_over) return
       if (!requestStream) endReception(call)
       if (requestStream) call.onHalfClose()
       else if (call.request === undefined) end(call, not_one_message)
       else rpc.serve(call)
     },
-    // grpc-js tells the end of every call so.
+    // grpc-js reports the end of every call this way.
     onCancel() {
       context.underway.end()
       if (call === undefined) return
@@ -140,37 +140,37 @@ export function listenerFor(
   }
 }
 
-/** A call of another service, under the bounds of messages that are not in yet. */
+/** A call of another service, under the bounds of messages that have not arrived. */
 export function passedOn(
   context: ServerContext,
   from: ServerInterceptingCallInterface,
   { requestStream }: { readonly requestStream: boolean },
 ): ServerInterceptingCall {
-  let endIntake = ignore
+  let endReceiving = ignore
   const listener = new ServerListenerBuilder()
     .withOnReceiveMetadata((metadata, next) => {
       const peer = context.authenticator.peerAt(from.getConnectionInfo())
-      const intake = peer.intake.begin((reason) => refuse(context, from, reason))
-      if (!requestStream) context.reception.begin(intake)
-      endIntake = () => {
-        context.reception.end(intake)
-        intake.end()
+      const receiving = peer.receiver.begin((reason) => refuse(context, from, reason))
+      if (!requestStream) context.reception.begin(receiving)
+      endReceiving = () => {
+        context.reception.end(receiving)
+        receiving.end()
       }
       next(metadata)
     })
     .withOnReceiveHalfClose((next) => {
-      endIntake()
+      endReceiving()
       next()
     })
-    .withOnCancel(() => endIntake())
+    .withOnCancel(() => endReceiving())
     .build()
   return new ServerInterceptingCall(from, { start: (next) => next(listener) })
 }
 
-/** No message of the call comes any more. */
-function endReception({ context, intake }: ServedCall): void {
-  context.reception.end(intake)
-  intake.end()
+/** The call receives no more messages. */
+function endReception({ context, receiving }: ServedCall): void {
+  context.reception.end(receiving)
+  receiving.end()
 }
 
 /** Throws a fault for a call that is not served. */
@@ -184,8 +184,8 @@ function begin(
   const peer = context.authenticator.peerAt(from.getConnectionInfo())
   authenticate(context, peer)
   const began_ms = context.engine.counters.beginRequest()
-  const standing = context.engine.standing?.()
-  if (standing !== undefined && metadata.get('conveyor-role')[0] === 'owner') {
+  const staleness = context.engine.staleness?.()
+  if (staleness !== undefined && metadata.get('conveyor-role')[0] === 'owner') {
     throw fault('shutting_down', only_reads)
   }
   return {
@@ -194,14 +194,14 @@ function begin(
     from,
     metadata,
     peer,
-    intake: peer.intake.begin((reason) => refuse(context, from, reason)),
+    receiving: peer.receiver.begin((reason) => refuse(context, from, reason)),
     began_ms,
     request: undefined,
     is_over: false,
     onMessage: ignore,
     onHalfClose: ignore,
     onOver: ignore,
-    standing,
+    staleness,
     is_pulled: false,
     is_pulling: false,
     unsent: 0,
@@ -212,7 +212,7 @@ function begin(
 /** Lets one more message be read. */
 export function pull(call: ServedCall): void {
   call.is_pulled = true
-  // The message may be there already, and its rpc pulls the next one.
+  // The message may have arrived already, and its rpc pulls the next one.
   if (call.is_pulling) return
   call.is_pulling = true
   while (call.is_pulled) {
@@ -222,12 +222,12 @@ export function pull(call: ServedCall): void {
   call.is_pulling = false
 }
 
-/** `onSent` is called when the message is on its way; never, where it cannot be sent. */
+/** `onSent` is called once the message has left; never if it cannot be sent. */
 export function send(call: ServedCall, bytes: Buffer, onSent: () => void): void {
-  // grpc-js would neither send it nor tell that it did not.
+  // grpc-js would drop it silently.
   if (call.is_over) return
-  if (call.standing !== undefined) call.from.sendMetadata(metadataOf(call.standing))
-  call.standing = undefined
+  if (call.staleness !== undefined) call.from.sendMetadata(metadataOf(call.staleness))
+  call.staleness = undefined
   if (++call.unsent === 1) call.onLeft = call.context.unread.sent(call.peer.socket)
   call.from.sendMessage(bytes, () => {
     if (--call.unsent === 0) call.onLeft()
@@ -235,7 +235,7 @@ export function send(call: ServedCall, bytes: Buffer, onSent: () => void): void 
   })
 }
 
-/** Ends the call, once what was sent is on its way. */
+/** Ends the call once its messages have left. */
 export function end(call: ServedCall, how = ok): void {
   call.from.sendStatus(how)
 }
@@ -267,7 +267,7 @@ function checkSize(metadata: Metadata, { header_bytes_max, header_count_max }: L
   if (count > header_count_max) throw fault('bad_request', 'too many values of metadata')
 }
 
-function metadataOf({ seq, age_ms }: Standing): Metadata {
+function metadataOf({ seq, age_ms }: Staleness): Metadata {
   const metadata = new Metadata()
   metadata.set('conveyor-role', 'standby')
   metadata.set('conveyor-position', String(seq))
@@ -275,7 +275,10 @@ function metadataOf({ seq, age_ms }: Standing): Metadata {
   return metadata
 }
 
-/** Calls `end` at most once, with the reason. Must be disposed of, by the returned function. */
+/**
+ * The bounds of a long call: calls `end` at most once, with `shutting_down`, when the server drains
+ * or the call is older than `grpc_age_ms_max`. The returned function disposes of it.
+ */
 export function endInTime(
   { drain_callbacks, limits }: ServerContext,
   end: (reason: Fault) => void,

@@ -1,11 +1,10 @@
 /**
  * Faults as gRPC statuses (wire 2): the status code of the fault table, the message `code:
- * description`, and a google.rpc.ErrorInfo in the details. Everything thrown while a call is served
- * becomes a status here. An error that is no Fault is a bug: it goes to `onBug`, and the caller
- * gets `internal_error` without its text.
+ * description`, and a google.rpc.ErrorInfo in the details. An error that is no Fault is a bug: it
+ * goes to `onBug`, and the caller gets `internal_error` without its text.
  *
  * The details are a google.rpc.Status, written field by field: four fields of two frozen messages
- * do not justify shipping a second proto.
+ * do not justify a second proto.
  */
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js'
 import {
@@ -31,19 +30,19 @@ export interface PublicFault {
   readonly description: string
 }
 
-/** Where refusals are counted and told, and bugs. */
+/** Where refusals are counted and logged, and bugs reported. */
 export interface FaultContext {
   readonly engine: Pick<ServedEngine, 'counters' | 'emit'>
   readonly onBug: (bug: unknown) => void
 }
 
-/** What counters and log are told of a call, or of a batch, that ends with a fault. */
+/** What is counted and logged of a call, or of a batch, that ends with a fault. */
 export interface EndedCall extends Pick<Refusal, 'address' | 'conv_id' | 'began_ms'> {
-  /** Whether `shutting_down` is how such a call ends in its time. */
+  /** A long call, which normally ends with `shutting_down`. */
   readonly is_long?: true
 }
 
-/** The public form of what ends a call, which is counted and told; a bug also goes to `onBug`. */
+/** Counts and logs what ends a call, and returns its public form; a bug also goes to `onBug`. */
 export function endInFault(
   thrown: unknown,
   { engine, onBug }: FaultContext,

@@ -1,7 +1,7 @@
 /**
  * The standard health service (grpc.health.v1): SERVING while the engine is ready and the server
- * does not drain. A check asks the engine, whose answers are of the last second; a watch is
- * notified within one more. Nobody is asked for while nobody watches.
+ * does not drain. A check asks the engine, whose answer is at most a second old; a watcher is
+ * notified within one more second. Polls the engine only while at least one watcher is subscribed.
  */
 import { type Server, type StatusObject, status } from '@grpc/grpc-js'
 import { HealthImplementation, service as healthService } from 'grpc-health-check'
@@ -33,8 +33,8 @@ export function addHealth(server: Server, context: ServerContext): () => void {
       server.addService(healthService, {
         ...given,
         check: (call: unknown, callback: (refusal: Partial<StatusObject>) => void) => {
-          // Who asks several addresses for the owner must not take a standby for one in trouble.
-          if (context.engine.standing !== undefined) {
+          // A client in search of the owner must not mistake a standby for an unready owner.
+          if (context.engine.staleness !== undefined) {
             return callback({ code: status.UNAVAILABLE, details: only_reads })
           }
           void refreshByEngine().finally(() => handlers.check(call, callback))
@@ -49,7 +49,7 @@ export function addHealth(server: Server, context: ServerContext): () => void {
             watchers--
             context.drain_callbacks.delete(end)
           })
-          // What is sent first is as it is now.
+          // The first message carries the present status.
           void refreshByEngine().finally(() => {
             if (!is_over) handlers.watch(call)
           })

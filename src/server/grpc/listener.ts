@@ -1,10 +1,9 @@
 /**
  * Accepts the sockets of the gRPC server: listens, performs the TLS handshake, bounds connections
- * and passes verified ones to grpc-js, whose own listener offers neither.
+ * and passes verified ones to grpc-js, whose own listener does neither.
  *
  * Mutual TLS 1.2 or newer. A connection without a verified client certificate never reaches HTTP/2.
- * Session resumption is off: a resumed session is not verified again and may outlive its
- * certificate.
+ * Session resumption is off, because a resumed session is not verified again.
  */
 import { once } from 'node:events'
 import {
@@ -14,17 +13,17 @@ import {
   type Socket,
 } from 'node:net'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
-import { systemClock } from '../../core/clock.ts'
 import type { Emit } from '../../core/events.ts'
 import type { Limits } from '../../core/limits.ts'
 import { destroyLater, linger_ms, newAddressConnections } from '../http/connection.ts'
 import { type CertificateReader, refuseHandshakes } from '../tls/client-certificates.ts'
 import { secureOptions, type TlsSet } from '../tls/tls-files.ts'
 import { type Authenticator, anonymous } from './authenticate.ts'
+import { newRepeatedCheck } from './receive-bounds.ts'
 
 export interface Listener {
   readonly address: AddressInfo
-  /** Uses other certificates for handshakes from now on. */
+  /** Replaces the certificates for later handshakes. */
   use(set: TlsSet): void
   /** Stops listening; open connections stay. Resolves when the last has closed. */
   close(): Promise<void>
@@ -65,7 +64,7 @@ export async function listen(how: ListenOptions): Promise<Listener> {
   const addresses = newAddressConnections(limits.address_connections_max)
   const emitOverloaded = (address: string | undefined): void =>
     how.emit('request_refused', { server: 'grpc', code: 'overloaded', address })
-  // In front of the handshake, for which the server listens already.
+  // Runs before the handshake, for which the server listens already.
   server.prependListener('connection', (socket: Socket) => {
     seen++
     if (!addresses.enter(socket)) {
@@ -92,31 +91,24 @@ export async function listen(how: ListenOptions): Promise<Listener> {
 }
 
 /**
- * HTTP/2 ends a connection that was idle, or too old, on its own side alone: a peer that does not
- * read would keep it for ever.
+ * Destroys connections that HTTP/2 has ended on our side only, because they were idle or too old: a
+ * peer that does not read would keep them for ever.
  */
 function newEndedSockets(ms_max: number): { watch(socket: Socket): void } {
   const sockets = new Set<Socket>()
-  let looks = false
-  function look(): void {
-    looks = false
+  const check = newRepeatedCheck(ms_max, () => {
     for (const socket of sockets) {
       if (!socket.writableEnded) continue
       sockets.delete(socket)
       if (!socket.destroyed) destroyLater(socket, ms_max)
     }
-    if (sockets.size > 0) lookLater()
-  }
-  function lookLater(): void {
-    if (looks) return
-    looks = true
-    systemClock.wake_at(systemClock.now_ms() + ms_max, look)
-  }
+    return sockets.size > 0
+  })
   return {
     watch(socket) {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
-      lookLater()
+      check()
     },
   }
 }

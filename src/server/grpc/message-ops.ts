@@ -1,9 +1,9 @@
 /**
- * Makes typed ops of messages. This file reads `data_json`; codec/op checks the shape of an op,
+ * Turns messages into typed ops: parses `data_json`, and leaves the checks of an op to codec/op,
  * with the same refusals at every server.
  *
- * proto3 cannot tell an empty text from an absent one, so an empty conv_id or node_id counts as
- * absent. A ref and a target have presence.
+ * proto3 does not distinguish an empty text from an absent one, so an empty conv_id or node_id
+ * counts as absent. A ref and a target have presence.
  */
 import { docOfBytes, empty_doc, isObject, objectOf } from '../../codec/json.ts'
 import { checkOpCount, isOp, type MalformedMember, opWithData, parseOp } from '../../codec/op.ts'
@@ -15,20 +15,20 @@ import type { Batch, KindMessage, OpMessage } from './request-messages.ts'
 /** Throws `too_many_ops`, and `format_error` for no op or for an op with a request key. */
 export function readBatch({ ops, op_count }: Batch, context: ServerContext): (Op | OpResult)[] {
   for (const { kind } of ops) {
-    // Its sender expects what only the key of the batch does.
+    // Only the key of the batch has the effect that its sender expects.
     if (keyOf(kind) !== undefined) throw fault('format_error', 'an op of a batch has a request_key')
   }
   checkOpCount(op_count, context.limits.ops_max)
   return readOps(ops, context)
 }
 
-/** One op for each message; a malformed one is its result already. */
+/** One op for each message, or the result that refuses a malformed one. */
 export function readOps(
   messages: readonly OpMessage[],
   { limits, engine }: ServerContext,
 ): (Op | OpResult)[] {
   const { nesting_max, body_values_max } = limits
-  // A value takes at least a byte, so few bytes need no counting of values.
+  // A value takes at least a byte, so values of few bytes need not be counted.
   const counts_values = dataBytesOf(messages) > body_values_max
   let values_left = body_values_max
   const readData = (bytes: Buffer): Doc | MalformedMember => {
@@ -49,7 +49,7 @@ export function readOps(
   })
 }
 
-/** The caller, with the request key of its message where there is one. */
+/** The caller with the request key of its message, if any. */
 export function keyedCaller(caller: Caller, message: KindMessage | Batch): Caller {
   const request_key = keyOf(message)
   return request_key === undefined ? caller : { ...caller, request_key }
@@ -60,7 +60,7 @@ function keyOf(message: KindMessage | Batch | undefined): string | undefined {
   return textOrAbsent(message.request_key)
 }
 
-/** The op of a call that has one. Throws `error` where it is malformed. */
+/** The op of a call with a single op. Throws `error` where it is malformed. */
 export function readOp(kind: KindMessage, context: ServerContext): Op {
   const op = readOps([{ id: '', kind }], context)[0] as Op | OpResult
   if (isOp(op)) return op
@@ -88,7 +88,7 @@ function dataBytesOf(messages: readonly OpMessage[]): number {
   return bytes
 }
 
-/** The values in a value, itself included, counted no further than `max`. */
+/** The count of values in a value, itself included, at most `max`. */
 function valuesIn(value: JsonValue, max: number): number {
   let values = 1
   const members = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : []

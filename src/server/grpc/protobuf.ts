@@ -1,9 +1,7 @@
 /**
  * The protobuf wire format: reads and writes numbers, texts and nested messages at a cursor.
- *
  * Reading never passes the end of the message; malformed bytes throw. Writing fills a buffer whose
- * size the caller has computed with the functions `…Bytes`. Callers leave out empty fields that
- * have no presence of their own, as proto3 does.
+ * size the caller has computed with the functions `…Bytes`.
  */
 import { isUtf8 } from 'node:buffer'
 
@@ -30,7 +28,6 @@ const fixed_32 = 5
 export const number_field = (number: number): number => (number << 3) | varint
 export const sized_field = (number: number): number => (number << 3) | sized
 
-/** Over a whole message. */
 export function readCursor(bytes: Buffer): ReadCursor {
   return { bytes, at: 0, end: bytes.length }
 }

@@ -15,39 +15,39 @@ import { systemClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 
-/** What a connection has sent that the engine does not have yet. */
-export interface ConnectionIntake {
+/** The bytes that a connection has sent and the engine does not have yet. */
+export interface ConnectionReceiver {
   /** A call begins that may bring a message; `refuse` ends it. */
-  begin(refuse: (reason: Fault) => void): IntakeCall
+  begin(refuse: (reason: Fault) => void): ReceivingCall
 }
 
-export interface IntakeCall {
-  /** A message is there in whole. */
+export interface ReceivingCall {
+  /** A message is complete. */
   arrived(message: Buffer): void
-  /** Bytes of messages that stay here; less than 0 once they go. */
+  /** Counts bytes of messages that are held; negative when they are released. */
   hold(bytes: number): void
-  /** No message comes any more, and none is held. A second call does nothing. */
+  /** The call receives no more messages, and holds none. A second call does nothing. */
   end(): void
-  /** Ends it and, where much of a message is here, the connection, as nothing else frees that. */
+  /** Ends the call and, where much of a message has arrived, its connection, to free that. */
   giveUp(reason: Fault): void
 }
 
-export interface Intake {
-  connected(socket: Socket): ConnectionIntake
-  /** Whether so much is here that a stream with batches under way should read no further. */
+export interface ReceiveBounds {
+  connected(socket: Socket): ConnectionReceiver
+  /** Whether so much is held that a stream with batches under way should read no further. */
   isCrowded(): boolean
 }
 
-export const look_ms = 50
+export const check_ms = 50
 /** Lets a refusal be sent before its connection is closed. */
 const close_ms = 100
-/** What HTTP/2 needs beside the bytes of a message, about: of a call, and of a message. */
+/** The approximate overhead of HTTP/2 for a call and for a message. */
 const call_bytes = 256
 const message_bytes = 128
 const frame_bytes = 16 * 1024
-/** So much of a message that came compressed is compressed again, to tell how long it was. */
+/** So much of a compressed message is compressed again, to estimate its length on the wire. */
 const sample_bytes = 64 * 1024
-/** In front of a message, uncompressed, are its flag and its length. */
+/** The flag and the length before a message. */
 const head_bytes = 5
 
 interface State {
@@ -59,13 +59,13 @@ interface State {
   is_closing: boolean
 }
 
-export function newIntake({ unverified_bytes_max, large_body_bytes }: Limits): Intake {
+export function newReceiveBounds({
+  unverified_bytes_max,
+  large_body_bytes,
+}: Limits): ReceiveBounds {
   const active = new Set<State>()
-  let looks = false
   let crowded_bytes = 0
-
-  function look(): void {
-    looks = false
+  const check = newRepeatedCheck(check_ms, () => {
     let all_bytes = 0
     for (const state of active) all_bytes += bytesOf(state)
     while (all_bytes > unverified_bytes_max && active.size > 0) {
@@ -79,16 +79,10 @@ export function newIntake({ unverified_bytes_max, large_body_bytes }: Limits): I
       close(largest)
     }
     crowded_bytes = all_bytes
-    if (active.size > 0) lookLater()
-  }
+    return active.size > 0
+  })
 
-  function lookLater(): void {
-    if (looks) return
-    looks = true
-    systemClock.wake_at(systemClock.now_ms() + look_ms, look)
-  }
-
-  function beginCall(state: State, refuse: (reason: Fault) => void): IntakeCall {
+  function beginCall(state: State, refuse: (reason: Fault) => void): ReceivingCall {
     const { calls, socket } = state
     let held_bytes = 0
     let is_open = true
@@ -96,7 +90,7 @@ export function newIntake({ unverified_bytes_max, large_body_bytes }: Limits): I
     calls.add(refuse)
     addDone(state, call_bytes)
     if (!state.is_closing) active.add(state)
-    lookLater()
+    check()
     const hold = (bytes: number): void => {
       if (!is_open) return
       held_bytes += bytes
@@ -114,7 +108,7 @@ export function newIntake({ unverified_bytes_max, large_body_bytes }: Limits): I
       hold,
       end,
       arrived(message) {
-        // All that was received before is of this call.
+        // Everything received so far belongs to this call.
         if (calls.size === 1) state.done_bytes = socket.bytesRead
         else addDone(state, receivedBytes(message))
       },
@@ -157,28 +151,46 @@ function addDone(state: State, bytes: number): void {
 }
 
 /**
- * About what was received for a message. Rather more: what is too little here adds up for as long
- * as a stream is open, and would be taken for a message that never comes to its end.
+ * Estimates, rather high, the bytes received for a message: a low estimate would add up while a
+ * stream is open, and look like a message that never ends.
  */
 function receivedBytes(message: Buffer): number {
   const length = isPlain(message) ? message.length : compressedBytes(message)
   return length + message_bytes + (length / frame_bytes) * message_bytes
 }
 
-/** grpc-js does not say how long it was; a quick compression seldom makes less of it. */
+/** grpc-js does not report the length; a quick compression seldom yields fewer bytes. */
 function compressedBytes(message: Buffer): number {
   const sample = message.subarray(0, sample_bytes)
   const { length } = deflateRawSync(sample, { level: 1 })
   return sample.length === 0 ? 0 : (length / sample.length) * message.length
 }
 
-/** Whether grpc-js gives the message as it has collected it, behind its head. */
+/** Whether the message arrived uncompressed: grpc-js then passes a view of what it collected. */
 function isPlain({ buffer, byteOffset, length }: Buffer): boolean {
   if (byteOffset < head_bytes) return false
   const head = new DataView(buffer, byteOffset - head_bytes, head_bytes)
   return head.getUint8(0) === 0 && head.getUint32(1) === length
 }
 
+/**
+ * Calls `check` every `every_ms`, from the first call of the returned function until `check`
+ * returns false.
+ */
+export function newRepeatedCheck(every_ms: number, check: () => boolean): () => void {
+  let is_scheduled = false
+  function schedule(): void {
+    if (is_scheduled) return
+    is_scheduled = true
+    systemClock.wake_at(systemClock.now_ms() + every_ms, () => {
+      is_scheduled = false
+      if (check()) schedule()
+    })
+  }
+  return schedule
+}
+
+/** The calls whose message has not arrived: one that takes longer than `ms_max` is given up. */
 export interface Reception<Call> {
   begin(call: Call): void
   /** A second call does nothing. */
@@ -186,7 +198,7 @@ export interface Reception<Call> {
 }
 
 export function newReception<Call>(ms_max: number, giveUp: (call: Call) => void): Reception<Call> {
-  /** When each is due, the oldest first. */
+  /** When each is due, the oldest first: all have the same time, so one timer is enough. */
   const due_ms = new Map<Call, number>()
   let has_timer = false
 

@@ -1,9 +1,7 @@
 /**
- * Decodes the request messages of the proto. As in any proto3 decoder, unknown fields are skipped,
- * and of a repeated singular field or oneof the last one counts.
- *
- * Decoded here because the generic decoder takes two to four times as long; a test checks it
- * against messages that the schema encodes.
+ * Decodes the request messages of the proto, two to four times as fast as the generic decoder. As
+ * in any proto3 decoder, unknown fields are skipped, and of a repeated singular field or oneof the
+ * last one counts.
  */
 import {
   number_field,

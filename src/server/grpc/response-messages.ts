@@ -1,6 +1,6 @@
 /**
- * Encodes the response messages of the proto. Each message is measured first and then written once
- * into a buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
+ * Encodes the response messages of the proto: measures each message, then writes it once into a
+ * buffer of that size. Empty texts are left out, as proto3 does; a ref has presence.
  */
 import type { HistoryEntry, OpResult, StatusDetails, Task } from '../../core/model.ts'
 import type { ActionResult } from '../../engine/api/task-api.ts'

@@ -2,13 +2,18 @@
  * What happens to answers on their way out: they are spread over turns of the event loop, and the
  * connection of a caller that does not read them ends.
  */
-
 import type { Socket } from 'node:net'
 import { onNextTurn, systemClock } from '../../core/clock.ts'
+import { newRepeatedCheck } from './receive-bounds.ts'
 
 export const answers_a_turn = 32
 
-/** Returns a function that sends an answer, now or in one of the next turns. */
+/**
+ * Returns a function that sends an answer, now or in one of the next turns. One commit may answer
+ * all calls of a connection, and all answers of a turn leave at its end: sent at once, caller and
+ * server would take turns, each idle while the other works. With fewer answers in a turn the calls
+ * that follow would need more commits, each with a sync.
+ */
 export function newAnswerTurns(): (send: () => void) => void {
   const waiting: (() => void)[] = []
   let sent = 0
@@ -28,11 +33,11 @@ export function newAnswerTurns(): (send: () => void) => void {
 }
 
 export interface UnreadAnswers {
-  /** An answer is sent over this connection. Returns what is to be called once it has left. */
+  /** Registers an answer sent over this connection; the returned function reports that it left. */
   sent(socket: Socket): () => void
 }
 
-/** Pings and the like are no progress. */
+/** Pings and other control frames are not progress. */
 const progress_bytes = 1_024
 
 interface State {
@@ -41,15 +46,17 @@ interface State {
   since_ms: number
 }
 
+/**
+ * Ends the connections of callers that do not read: whose answers, or changes, have been under way
+ * for `unread_ms_max` while nothing has left. A peer that answers the pings of HTTP/2 and opens no
+ * window would keep them for as long as a connection may live.
+ */
 export function newUnreadAnswers(
   unread_ms_max: number,
   onStalled: (socket: Socket) => void,
 ): UnreadAnswers {
   const states = new Map<Socket, State>()
-  let looks = false
-
-  function look(): void {
-    looks = false
+  const check = newRepeatedCheck(Math.max(20, unread_ms_max / 4), () => {
     const now_ms = systemClock.now_ms()
     for (const [socket, state] of states) {
       if (socket.destroyed) states.delete(socket)
@@ -62,14 +69,8 @@ export function newUnreadAnswers(
         socket.destroy()
       }
     }
-    if (states.size > 0) lookLater()
-  }
-
-  function lookLater(): void {
-    if (looks) return
-    looks = true
-    systemClock.wake_at(systemClock.now_ms() + Math.max(20, unread_ms_max / 4), look)
-  }
+    return states.size > 0
+  })
 
   return {
     sent(socket) {
@@ -79,7 +80,7 @@ export function newUnreadAnswers(
       }
       state.answers++
       if (known === undefined) states.set(socket, state)
-      lookLater()
+      check()
       let has_left = false
       return () => {
         if (has_left) return

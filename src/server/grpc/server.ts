@@ -1,7 +1,7 @@
 /**
  * The gRPC server: sets the bounds of a grpc-js server from the limits, listens and drains. Sockets
- * come from our own listener; the service definition has our own codec (request-messages,
- * response-messages). No process-wide handler is installed and nothing exits.
+ * come from our own listener; the service definition has our own codec. It installs no process-wide
+ * handler and never exits the process.
  */
 import {
   Server,
@@ -25,7 +25,7 @@ import { newAuthenticator } from './authenticate.ts'
 import { listenerFor, passedOn, type Received, type Rpc, type ServerContext } from './call.ts'
 import { addHealth } from './health.ts'
 import { type Listener, listen } from './listener.ts'
-import { newIntake, newReception } from './receive-bounds.ts'
+import { newReceiveBounds, newReception } from './receive-bounds.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { newAnswerTurns, newUnreadAnswers } from './sent-answers.ts'
 import { stream_rpc } from './stream.ts'
@@ -39,7 +39,7 @@ export interface GrpcOptions {
   readonly port: number
   /** The certificate files, reloaded when they change. Required unless `plain`. */
   readonly tls?: TlsOptions
-  /** Refuses certificates without a binding; otherwise they may use every process. */
+  /** Refuses certificates without a binding, which may otherwise use every process. */
   readonly strict?: boolean
   /** Serves gRPC reflection. */
   readonly reflection?: boolean
@@ -59,8 +59,8 @@ export interface GrpcServer {
   readonly address: string
   /**
    * Refuses new connections and calls, ends streams once their begun batches are answered, gives
-   * calls under way `drain_ms_max`, then closes every connection, those of callers that are gone
-   * too. Resolves when the port is free; the engine stays open.
+   * calls under way `drain_ms_max`, then closes every connection. Resolves when the port is free;
+   * the engine stays open.
    */
   drain(): Promise<void>
 }
@@ -78,8 +78,8 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   const tls = options.tls === undefined ? undefined : await readTls(options.tls)
   const served = servedEngine(engine)
   const onBug = bugReporter(served.emit, options.onBug)
-  const intake = newIntake(limits)
-  const authenticator = newAuthenticator(served, strict, intake)
+  const receive_bounds = newReceiveBounds(limits)
+  const authenticator = newAuthenticator(served, strict, receive_bounds)
   const context: ServerContext = {
     engine: served,
     limits,
@@ -88,7 +88,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     drain_callbacks: new Set(),
     underway: newUnderway(),
     reception: newReception(limits.request_ms_max, (call) => call.giveUp(fault('request_timeout'))),
-    intake,
+    receive_bounds,
     unread: newUnreadAnswers(limits.idle_ms_max, ({ remoteAddress: address }) =>
       served.emit('request_refused', { server: 'grpc', code: 'request_timeout', address }),
     ),
@@ -115,7 +115,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
       readCertificate: await newCertificateReader(),
       emit: served.emit,
       onConnection(socket) {
-        // A handshake that has ended after the drain began; grpc-js would begin a session.
+        // The handshake ended after the drain began; grpc-js would begin a session.
         if (context.draining) socket.destroy()
         else sockets.injectConnection(socket)
       },
@@ -144,7 +144,7 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
     // Calls back before calls on injected connections have ended, so these are counted.
     server.tryShutdown(() => {})
     await Promise.race([closed, context.underway.quiet(limits.drain_ms_max)])
-    // Callers that are gone do not close their side.
+    // Vanished callers do not close their side.
     await within(systemClock, Math.min(linger_ms, limits.drain_ms_max), closed).finally(keepAlive())
     server.forceShutdown()
     listener.destroyAll()

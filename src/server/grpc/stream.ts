@@ -2,11 +2,10 @@
  * StreamOps: applies batches in the order sent, several at once, and answers them in the same order
  * (wire 2).
  *
- * A batch is under way from its reading until its answer is written, which waits for the caller to
- * read. While `grpc_batches_max` batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are
- * under way, nothing more is read and flow control stops the caller; so one stream alone never
- * fills the engine's queue. Where all streams together hold much, each reads one batch at a time.
- * Where the queue is full, a batch is retried instead of refused, and the batches after it wait.
+ * A batch is under way from its arrival until its answer has left. While `grpc_batches_max`
+ * batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are under way, nothing more is read
+ * and flow control stops the caller, so one stream never fills the engine's queue. While the queue
+ * is full, a batch is retried instead of refused, and the batches after it wait.
  *
  * A stream ends when the caller ends it, when the server drains, when it is older than
  * `grpc_age_ms_max`, or when its caller loses the right to call. Submitted batches are answered
@@ -43,11 +42,11 @@ interface PendingBatch {
   readonly batch: StreamBatch
   /** Of `Counters.beginRequest`. */
   readonly began_ms: number
-  /** Of its request, and of its answer once there is one. */
+  /** Of its request, and of its answer once it is encoded. */
   bytes: number
   /** Whether the engine's queue was full at the last attempt. */
   is_refused_as_full: boolean
-  /** Whether the engine has queued it or refused it for good. */
+  /** Whether the engine has queued or finally refused it. */
   is_submitted: boolean
   /** Set at the first attempt. */
   ops: (Op | OpResult)[] | undefined
@@ -57,7 +56,7 @@ interface PendingBatch {
   reservation: AnswerReservation | undefined
   /** Until its span has ended. */
   trace: CallTrace | undefined
-  /** The code of its fault, where it was refused as a whole. */
+  /** The fault code of a refusal as a whole. */
   error: string | undefined
 }
 
@@ -66,7 +65,7 @@ const queue_full_pause_ms = 20
 function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClose' | 'onOver'> {
   const { context, peer } = call
   const { limits } = context
-  /** Read and not yet answered: the batches under way. */
+  /** The batches under way. */
   const pending = new Set<PendingBatch>()
   /** Not yet submitted, in order. */
   const waiting: PendingBatch[] = []
@@ -80,7 +79,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
   let reason: unknown
 
   const isFull = (): boolean =>
-    (pending.size > 0 && context.intake.isCrowded()) ||
+    (pending.size > 0 && context.receive_bounds.isCrowded()) ||
     pending.size >= limits.grpc_batches_max ||
     bytes >= limits.body_bytes_max ||
     2 * ops >= limits.queue_ops_max
@@ -94,7 +93,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
     endTrace(one)
     ops -= one.batch.ops.length
     bytes -= one.bytes
-    call.intake.hold(-requestBytesOf(one.batch))
+    call.receiving.hold(-requestBytesOf(one.batch))
     if (!isFull()) pull(call)
     endIfDone()
   }
@@ -139,9 +138,9 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
     is_submitting = false
   }
   /**
-   * Submits a batch, again and again while the engine's queue is full. Resolves once the engine has
-   * queued or refused it, so that the next batch is queued after it; leaves it unsubmitted where
-   * the stream is stopped before. Rejects where the caller may no longer call.
+   * Submits a batch, repeatedly while the engine's queue is full. Resolves once the engine has
+   * queued or refused it, so that the next batch is queued after it; leaves it unsubmitted if the
+   * stream is stopped first. Rejects where the caller may no longer call.
    */
   const submit = async (one: PendingBatch): Promise<void> => {
     const until_ms = systemClock.now_ms() + limits.request_ms_max
@@ -166,7 +165,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
       if (one === submitted[0]) writeAnswers()
     }
     const refuse = (thrown: unknown): void => {
-      const is_full = isQueueFull(thrown) && context.engine.standing === undefined
+      const is_full = isQueueFull(thrown) && context.engine.staleness === undefined
       if (!one.is_submitted && is_full && systemClock.now_ms() < until_ms)
         one.is_refused_as_full = true
       else {
@@ -212,7 +211,7 @@ function openStream(call: ServedCall): Pick<ServedCall, 'onMessage' | 'onHalfClo
       pending.add(one)
       ops += batch.ops.length
       countBytes(one, requestBytesOf(batch))
-      call.intake.hold(requestBytesOf(batch))
+      call.receiving.hold(requestBytesOf(batch))
       waiting.push(one)
       void submitWaiting()
       if (!isFull()) pull(call)

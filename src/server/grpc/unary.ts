@@ -41,7 +41,7 @@ interface UnaryRpc<Message extends KindMessage | Batch> {
   /** Default: submits them. */
   apply?(engine: ServedEngine, ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   encode(results: readonly OpResult[], message: Message): Buffer
-  /** Refused ops are no fault of the call. */
+  /** Refused ops are results, not a fault of the call. */
   readonly emits_refused?: true
 }
 
@@ -63,7 +63,7 @@ function singleOp<Message extends KindMessage>(
   }
 }
 
-/** `change` is given the op, of which it uses what names the task. */
+/** `change` uses only the target of the op. */
 function taskChange(
   change: (engine: ServedEngine, op: ModifyOp, caller: Caller) => Promise<OpResult>,
 ): UnaryRpc<ModifyMessage> {
@@ -86,7 +86,7 @@ export const unary_rpcs = {
   RetryTask: unary(taskChange((engine, op, caller) => engine.retryTask(op, caller))),
 }
 
-/** An action on a task answers with it, as a show does. */
+/** An action answers with its task, as a show does. */
 const shown_task = [{ type: 'show' }] as const
 
 function unary<Message extends KindMessage | Batch>(rpc: UnaryRpc<Message>): Rpc {
@@ -141,7 +141,7 @@ function requireOk([result]: readonly OpResult[]): OpResult {
   return result as OpResult
 }
 
-/** Its data is reserved for once it is known. */
+/** Room for the data of a waited task is reserved once it is known. */
 const one_result = [{}]
 
 const answered = answering(readShow, async (call, message) => {
@@ -156,7 +156,7 @@ const answered = answering(readShow, async (call, message) => {
   const op = readOp(message, context) as ShowOp
   context.engine.payForRead(caller)
   const task = await context.engine.awaitResult(op, caller, { signal: wait.signal })
-  // The certificate may have been refused meanwhile.
+  // The certificate may have lost its rights meanwhile.
   authenticate(context, peer)
   wait.signal.throwIfAborted()
   const reservation = reserveAnswer(peer, caller, one_result)
@@ -173,7 +173,7 @@ const answered = answering(readShow, async (call, message) => {
 export const wait_rpc: Rpc = {
   ...answered,
   serve(call) {
-    // The time of the call is its caller's.
+    // The caller decides how long it takes, so it is not measured.
     call.began_ms = 0
     answered.serve(call)
   },

@@ -1,12 +1,12 @@
 /**
  * WatchTasks: sends the changes that its caller may see, from a position on.
  *
- * The next change is read once fewer than `unsent_bytes_max` of those before have not left for the
- * caller, so one who does not read costs that much, the changes that were read with them, and a few
- * tasks where they are wanted. For that much room among the unread answers is reserved while the
- * call goes on. One who is too slow is told `changes_gone`. Positions
- * between changes are sent from time to time, so that who follows a quiet process does not fall
- * out of the window of kept changes. It ends as any long call, and when the engine closes.
+ * The next change is read while fewer than `unsent_bytes_max` bytes wait to leave, so a caller that
+ * does not read holds that much, the changes read with them, and a few tasks if it wants them. Room
+ * for all of that is reserved among the unread answers. A caller that is too slow gets
+ * `changes_gone`. Positions between changes are sent from time to time, so that a follower of a
+ * quiet process stays within the window of kept changes. It ends as any long call, and when the
+ * engine closes.
  */
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
@@ -21,7 +21,7 @@ import { encodeChange, readWatchTasks, type WatchMessage } from './task-messages
 const unsent_bytes_max = 64 * 1024
 /** Of the changes that the feed reads at once. */
 const read_bytes = 64 * 1024
-/** One that was read and is not sent yet, and one that has not left. */
+/** One that was read and not yet sent, and one that has not left. */
 const tasks_held = 2
 const between_positions_ms = 10_000
 
@@ -49,7 +49,7 @@ export const watch_rpc: Rpc = {
         reason = thrown
       })
       .finally(() => {
-        // Its caller has ended it, who is sent nothing any more.
+        // The caller has ended it and gets no status.
         if (call.is_over) context.engine.counters.countRequest('grpc', 'ok')
         else
           end(call, faultStatus(reason, context, { address: call.from.getPeer(), is_long: true }))
@@ -57,7 +57,7 @@ export const watch_rpc: Rpc = {
   },
 }
 
-/** Resolves when the signal is aborted or the engine closes. Rejects with why it cannot go on. */
+/** Resolves when the signal is aborted or the engine closes. Rejects with what ends it early. */
 async function sendChanges(
   call: ServedCall,
   hold: (reservation: AnswerReservation) => void,
@@ -91,7 +91,8 @@ async function sendChanges(
 
 /** The certificate may have been bound to another user, who may see other tasks. */
 function requireSame(before: Caller, now: Caller): void {
-  if (before.user !== now.user) throw fault('access_denied', 'the certificate was bound anew')
+  if (before.user !== now.user)
+    throw fault('access_denied', 'the certificate was bound to another user')
 }
 
 /** Counts the bytes of messages that have not left for the caller. */

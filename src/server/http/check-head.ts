@@ -30,7 +30,7 @@ export function checkHead(
   }
   checkMethod(target, request.method as string)
   if (target.kind === 'health') return target
-  if (context.engine.standing !== undefined && headers['conveyor-role'] === 'owner') {
+  if (context.engine.staleness !== undefined && headers['conveyor-role'] === 'owner') {
     throw httpFault('shutting_down', only_reads)
   }
 
@@ -62,7 +62,7 @@ function isGone({ engine }: ServerContext, target: Target): boolean {
 
 /** Whether this is an address that a standby may not know yet, and whose requests change tasks. */
 function isForOwner({ engine }: ServerContext, target: Target | undefined): boolean {
-  if (engine.standing === undefined || target === undefined) return false
+  if (engine.staleness === undefined || target === undefined) return false
   return ['webhook', 'callback', 'sync_answer'].includes(target.kind)
 }
 

@@ -10,7 +10,7 @@ import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import { readPublicUrl } from '../../engine/access/addresses.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
-import { type ServedEngine, type Standing, servedEngine } from '../../engine/served-engine.ts'
+import { type ServedEngine, type Staleness, servedEngine } from '../../engine/served-engine.ts'
 import { newUnverifiedBodies, type UnverifiedBodies } from './body.ts'
 import type { Connection, Pipelined } from './connection.ts'
 import { address_paths, routeUnder, type Target } from './path.ts'
@@ -45,7 +45,7 @@ export interface Exchange {
   /** Of `Counters.beginRequest`. */
   readonly began_ms: number
   /** Of a standby, before it read anything for this request. */
-  standing: Standing | undefined
+  staleness: Staleness | undefined
   /** Undefined for an engine without `tracing`. */
   readonly trace: RequestTrace | undefined
 }

@@ -105,7 +105,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     const trace = newRequestTrace(context.engine)
     const began_ms = context.engine.counters.beginRequest()
     const common = { context, connection, request, response, began_ms, trace }
-    const exchange: Exchange = { ...common, expects_continue: false, standing: undefined }
+    const exchange: Exchange = { ...common, expects_continue: false, staleness: undefined }
     const is_taken = request.readableDidRead || request.readableEnded
     // It broke off before it came here.
     if (request.socket.destroyed || (request.destroyed && !is_taken)) return

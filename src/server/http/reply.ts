@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { emitRefused, type Refusal } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
-import type { Standing } from '../../engine/served-engine.ts'
+import type { Staleness } from '../../engine/served-engine.ts'
 import { announcedBytes, isHttp2 } from './check-head.ts'
 import { closeAfterAnswer } from './connection.ts'
 import type { Exchange, ServerContext } from './context.ts'
@@ -32,7 +32,7 @@ export function reply(
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
   // A caller whose connection breaks may need to know whether to send a request again.
   headers.push('Conveyor-Replay', context.engine.replays.mode)
-  if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
+  if (exchange.staleness !== undefined) headers.push(...stalenessHeaders(exchange.staleness))
   // While draining, the response to the last open request closes the connection.
   const is_last = context.draining && connection.open_requests === 1
   if (connection.is_over_limit || (is_last && !isHttp2(request))) {
@@ -61,7 +61,7 @@ function addKeepAlive(
 }
 
 /** Name, value, name, value. */
-function standingHeaders({ seq, age_ms }: Standing): string[] {
+function stalenessHeaders({ seq, age_ms }: Staleness): string[] {
   const position = ['Conveyor-Position', String(seq), 'Conveyor-Age-Ms', String(age_ms)]
   return ['Conveyor-Role', 'standby', ...position]
 }
@@ -92,7 +92,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   const is_cut = !request.complete && (expects_continue || isLong(context, request))
   const closes = fault_response.closes || is_cut || connection.is_over_limit || context.draining
   const headers = [...fault_response.headers]
-  if (exchange.standing !== undefined) headers.push(...standingHeaders(exchange.standing))
+  if (exchange.staleness !== undefined) headers.push(...stalenessHeaders(exchange.staleness))
   if (closes && !isHttp2(request)) {
     closeAfterAnswer(connection)
     headers.push('Connection', 'close')

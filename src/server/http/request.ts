@@ -21,7 +21,7 @@ import { serveCallback, serveWebhook } from './webhook-request.ts'
 export function answer(exchange: Exchange): void {
   try {
     const { context, connection, request, response, expects_continue } = exchange
-    exchange.standing = context.engine.standing?.()
+    exchange.staleness = context.engine.staleness?.()
     const target = checkHead(context, connection, request)
     if (target.kind === 'health') {
       replyHealth(exchange)
@@ -85,7 +85,7 @@ function replyHealth(exchange: Exchange): void {
   const { context } = exchange
   const code = healthOf(context)
   const is_locked = code === 'ok' && context.engine.keyState().problem !== undefined
-  const of_owner = code === 'ok' && exchange.standing !== undefined ? 'overloaded' : code
+  const of_owner = code === 'ok' && exchange.staleness !== undefined ? 'overloaded' : code
   const health = is_locked ? 'store_failed' : of_owner
   reply(exchange, health === 'ok' ? 200 : 503, `{"request_proc":"${health}"}`)
 }

@@ -94,7 +94,7 @@ export function attachEvents(
     const trace = newRequestTrace(context.engine)
     const began_ms = context.engine.counters.beginRequest()
     const common = { context, connection, request, response, began_ms, trace }
-    answer({ ...common, expects_continue, standing: undefined })
+    answer({ ...common, expects_continue, staleness: undefined })
   }
 
   server.on('connection', onConnection)
