@@ -56,5 +56,5 @@ function tooLarge(bytes_max: number): Error {
 /** The caller gets the text too, for the mistake is made before there are others. */
 function bodyTaken(): Error {
   const text = 'a body parser has read the request first: mount the page in front of it'
-  return httpFault('internal_error', text, { is_told: true })
+  return httpFault('internal_error', text, { is_public: true })
 }

@@ -3,8 +3,8 @@
  * (wire 2).
  *
  * A batch is under way from its arrival until its answer has left. While `grpc_batches_max`
- * batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are under way, nothing more is read
- * and flow control stops the caller, so one stream never fills the engine's queue. While the queue
+ * batches, `body_bytes_max` bytes or half of `queue_ops_max` ops are under way, no more is read and
+ * flow control stops the caller, so one stream never fills the engine's queue. While the queue
  * is full, a batch is retried instead of refused, and the batches after it wait.
  *
  * A stream ends when the caller ends it, when the server drains, when it is older than

@@ -1,6 +1,6 @@
 /**
  * Authenticates a request: checks the signature over the raw body, then the timestamp (wire 1.1,
- * 1.4, 1.10). The body is not decoded yet. An unknown user, one who may not sign this way and a
+ * 1.4, 1.10), before the body is decoded. An unknown user, a user who may not sign this way and a
  * wrong signature get the same response in the same time.
  */
 import type { IncomingHttpHeaders } from 'node:http'
@@ -40,7 +40,7 @@ export function authenticate(
 /** A caller by a verified signature. */
 export type SignedCaller = Caller & Required<Pick<Caller, 'user' | 'signed'>>
 
-/** Said to those alone who know the secret. */
+/** Details for a caller that has proved to know the secret. */
 function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error {
   const off = `${Math.abs(Math.round(off_ms)) / 1000} s ${off_ms < 0 ? 'behind' : 'ahead of'}`
   const text = `timestamp outside the window: ${off} the server's time`
@@ -48,9 +48,8 @@ function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error
 }
 
 /**
- * From the path or from the headers; node joins headers that were sent twice with a comma, which
- * none of the three may have. Throws `bad_signature` with the mistake where they are malformed or
- * in both.
+ * From the path or from the headers; node joins repeated headers with a comma, which none of the
+ * three may contain. Throws `bad_signature` where they are malformed or in both places.
  */
 function credentialsOf(target: OpsTarget, headers: IncomingHttpHeaders): Credentials {
   const user = headers['x-api-login'] as string | undefined

@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../core/limits.ts'
 import { httpFault } from './fault-response.ts'
 
-/** The bodies being read, whose signatures are not checked yet. */
+/** The bodies being read, before their signatures are checked. */
 export interface UnverifiedBodies {
   readonly limits: Limits
   /** Bytes of their buffers. */
@@ -41,7 +41,7 @@ export interface BodyReading {
   readonly request: IncomingMessage
 }
 
-/** Called once: with the body, or with undefined and the fault for which there is none. */
+/** Called once, with the body, or with undefined and the fault. */
 export type OnBody = (body: Buffer | undefined, reason?: unknown) => void
 
 /**
@@ -129,7 +129,7 @@ function onEnd(this: IncomingMessage): void {
   onBody?.(bytes === buffer.length ? buffer : buffer.subarray(0, bytes))
 }
 
-/** Appends a chunk, or answers the fault for which it is refused. */
+/** Appends a chunk, or returns the fault that refuses it. */
 function append(state: ReadingState, chunk: Buffer): Error | undefined {
   const { unverified, bytes } = state
   const { limits } = unverified
@@ -165,7 +165,7 @@ function release(state: ReadingState): void {
   state.large_slot_of = undefined
 }
 
-/** Takes a large slot of the address unless this body holds one; false where none is free. */
+/** Takes a large slot of the address unless this body holds one; false if none is free. */
 function claimLargeSlot(state: ReadingState): boolean {
   if (state.large_slot_of !== undefined) return true
   const { limits, large } = state.unverified

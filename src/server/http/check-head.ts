@@ -41,11 +41,11 @@ export function checkHead(
   if (connection.is_over_limit) {
     throw httpFault('overloaded', 'too many connections, in all or of this address')
   }
-  // A body over the limit is never read, and `overloaded` would make its caller try again.
+  // A body over the limit is never read; `overloaded` would make its caller retry.
   if (fits && !hasCapacity(context.unverified, announced_bytes, request)) {
     throw httpFault('overloaded', 'too many bodies not yet verified')
   }
-  // A request that only reads is served on a full disk, and the body says what it is.
+  // Only the body shows whether a request reads, which a full disk still serves.
   if (health !== 'ok' && health !== 'no_space') throw httpFault(health)
   const encoding = headers['content-encoding']
   if (encoding !== undefined && !/^(?:identity)?$/i.test(encoding)) {
@@ -55,33 +55,33 @@ export function checkHead(
   return target
 }
 
-/** Whether this is the address of an answer that no request waits for. */
+/** Whether this is an answer address without a waiting request. */
 function isGone({ engine }: ServerContext, target: Target): boolean {
   return target.kind === 'sync_answer' && !syncWaitsOf(engine).isOpen(target.token)
 }
 
-/** Whether this is an address that a standby may not know yet, and whose requests change tasks. */
+/** Whether requests to this address change tasks, and a standby may not know it yet. */
 function isForOwner({ engine }: ServerContext, target: Target | undefined): boolean {
   if (engine.staleness === undefined || target === undefined) return false
   return ['webhook', 'callback', 'sync_answer'].includes(target.kind)
 }
 
-/** `ok`, or the code of the fault for which ops are refused now. */
+/** `ok`, or the fault code with which ops are refused now. */
 export function healthOf(context: ServerContext): 'ok' | WholeFaultCode {
   return context.draining ? 'shutting_down' : context.engine.health()
 }
 
-/** Whether this is a request of node's own HTTP/2, and not a line that only says so. */
+/** Whether this is a request of node's own HTTP/2, not just a request line that claims it. */
 export function isHttp2(request: IncomingMessage): boolean {
   return 'stream' in request
 }
 
-/** The Content-Length, whose form the HTTP parser has checked; 0 without one. */
+/** The Content-Length, which the HTTP parser has checked; 0 without one. */
 export function announcedBytes(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0)
 }
 
-/** Each takes memory, whatever it asks for. A first one of its connection always has room. */
+/** Bounds the memory of pipelined requests. The first of a connection always has room. */
 function checkPipelined(context: ServerContext, { open_requests }: Connection): void {
   const { pipelined_max, connections_max } = context.limits
   const is_over = open_requests > pipelined_max || context.pipelined > connections_max
@@ -102,7 +102,7 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
   if (hosts > 1 || (hosts === 0 && request.httpVersionMinor === 1)) {
     throw httpFault('bad_request', 'a request of HTTP/1.1 has one Host')
   }
-  // HTTP/1.0 has no transfer codings, so a proxy in front may see another end of the body.
+  // HTTP/1.0 has no transfer codings, so a proxy may see another end of the body.
   const coding = request.headers['transfer-encoding']
   if (request.httpVersionMinor === 0 && coding !== undefined) {
     throw httpFault('bad_request', 'Transfer-Encoding in HTTP/1.0')
@@ -112,7 +112,7 @@ function checkFraming(limits: Limits, request: IncomingMessage): void {
   }
 }
 
-/** How many headers name a host; node keeps the first. */
+/** The number of Host headers; node keeps the first. */
 export function hostsOf({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {

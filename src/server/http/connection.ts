@@ -27,13 +27,13 @@ export interface Connection {
   reading: BodyReading | undefined
   /** The last response is written or chosen; further input is ignored. */
   closing: boolean
-  /** Ends the waits of its synchronous requests. */
+  /** Each ends the wait of a synchronous request. */
   readonly waiting: Set<(how: WaitEnd) => void>
-  /** The connection broke: sent once the open requests are answered. */
+  /** Sent after a broken input, once the open requests are answered. */
   final_error: FaultResponse | undefined
 }
 
-/** Why a synchronous request waits no more. */
+/** Why the wait of a synchronous request ends. */
 export type WaitEnd = 'complete' | 'late' | 'draining' | 'closed'
 
 export const linger_ms = 2_000
@@ -47,7 +47,7 @@ export function connectionOf(
   return { socket, answers, is_over_limit, waiting: new Set(), ...state }
 }
 
-/** The requests of a server that were sent ahead of the answers before them. */
+/** The count of a server's requests that were sent before earlier ones were answered. */
 export interface Pipelined {
   pipelined: number
 }
@@ -60,7 +60,7 @@ export function endRequest(of: Pipelined, connection: Connection): void {
   if (connection.open_requests-- > 1) of.pipelined--
 }
 
-/** Lets the response that is written last end the connection; node calls `destroySoon` then. */
+/** Ends the connection after the last response; node calls `destroySoon` then. */
 export function closeAfterAnswer(connection: Connection): void {
   connection.closing = true
   const { socket } = connection
@@ -91,13 +91,18 @@ function linger(socket: Socket): void {
   destroyLater(socket, linger_ms)
 }
 
+/**
+ * Counts the open connections of each remote address, so that one address does not take all that a
+ * listener has. An IPv6 network of 64 bits counts as one address, because one host may use all of
+ * it, and an IPv4 address is the same in either form.
+ */
 export interface AddressConnections {
-  /** Counts a connection until it closes. False where its address has `connections_max` already. */
+  /** Counts a connection until it closes. False if its address has `connections_max` already. */
   enter(socket: Socket): boolean
 }
 
 export function newAddressConnections(connections_max: number): AddressConnections {
-  /** By network, of those that have any. */
+  /** By network. */
   const open = new Map<string, number>()
   return {
     enter(socket) {
@@ -117,7 +122,7 @@ export function newAddressConnections(connections_max: number): AddressConnectio
 
 const groups_of_network = 4
 
-/** As node writes addresses: in lower case, the longest run of zeros left out. */
+/** Of an address as node writes it: in lower case, without the longest run of zeros. */
 export function networkOf(address: string): string {
   const [, v4] = /^::ffff:([0-9.]+)$/.exec(address) ?? []
   if (v4 !== undefined || !address.includes(':')) return v4 ?? address

@@ -19,15 +19,15 @@ import { address_paths, routeUnder, type Target } from './path.ts'
 export interface ServerContext extends Pipelined {
   readonly engine: ServedEngine
   readonly limits: Limits
-  /** What a request asks for; undefined for a path that is not served. */
+  /** The target of a request; undefined for a path that is not served. */
   route(request: IncomingMessage): Target | undefined
   readonly unverified: UnverifiedBodies
   readonly onBug: (bug: unknown) => void
   /** Signed requests are of the synchronous form. */
   readonly is_sync: boolean
-  /** Under which its requests are counted. */
+  /** Its requests are counted under this name. */
   readonly name: ServerName
-  /** What addresses for callers begin with, base path and all; empty where that is not known. */
+  /** The beginning of addresses for callers, with the base path; empty where unknown. */
   public_url: string
   /** The value of the header `Keep-Alive`; undefined in a handler, where node writes it. */
   keep_alive: string | undefined
@@ -44,7 +44,7 @@ export interface Exchange {
   readonly expects_continue: boolean
   /** Of `Counters.beginRequest`. */
   readonly began_ms: number
-  /** Of a standby, before it read anything for this request. */
+  /** Of a standby, from before it reads for this request. */
   staleness: Staleness | undefined
   /** Undefined for an engine without `tracing`. */
   readonly trace: RequestTrace | undefined
@@ -55,7 +55,6 @@ export interface RequestTrace {
   /** The active span of the embedder's own server. */
   readonly around: TraceContext | undefined
   span: Span | undefined
-  /** What the ops of the request belong to. */
   context: TraceContext | undefined
 }
 
@@ -63,14 +62,14 @@ export interface HttpHandlerOptions {
   /** A path before `/api`, such as `/conveyor`. */
   readonly base?: string
   /**
-   * What addresses made for callers begin with, such as `https://api.example.com/conveyor`; default
-   * the engine's own `public_url`, else the `url` of the server.
+   * The beginning of addresses for callers, such as `https://api.example.com/conveyor`; default the
+   * engine's own `public_url`, else the `url` of the server.
    */
   readonly public_url?: string
   /**
    * Serves signed requests in the synchronous form: they create tasks, whose data gains
    * `__callback_url`, and are answered with what is posted there, at most 60 s later. Other
-   * requests need a server, or a handler, of their own. Default false.
+   * requests need another server or handler. Default false.
    */
   readonly sync?: boolean
   /**
@@ -82,7 +81,7 @@ export interface HttpHandlerOptions {
   readonly onBug?: (error: unknown) => void
 }
 
-/** Throws a RangeError for an invalid option. `serveAt` has to follow before the first request. */
+/** Throws a RangeError for an invalid option. `serveAddresses` must follow before a request. */
 export function newContext(engine: Engine, options: HttpHandlerOptions): ServerContext {
   const { base = '', sync: is_sync = false } = options
   const limits = limitsWith({ ...engine.limits, ...options.limits })
@@ -107,13 +106,13 @@ export function newContext(engine: Engine, options: HttpHandlerOptions): ServerC
   }
 }
 
-/** Addresses for callers begin with the context's `public_url` from now on. */
+/** Makes addresses for callers begin with the context's `public_url`. */
 export function serveAddresses({ engine, public_url, is_sync }: ServerContext): void {
   if (!is_sync) engine.addresses.serveAt(public_url)
   allowOwnCalls(public_url, engine)
 }
 
-/** A process may call back itself, wherever it runs. */
+/** Allows processes to call addresses of their own server. */
 export function allowOwnCalls(url: string, engine: ServerContext['engine']): void {
   for (const path of address_paths) engine.allowCalls(url + path)
 }

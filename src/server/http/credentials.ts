@@ -1,8 +1,8 @@
 /**
  * The form of what signs a request (wire 1.1, 1.10): user, timestamp and signature, in the path or
- * in headers, and what a caller is told whose request has another form. Only forms are looked at,
- * nothing that is known here, so no answer helps to guess a user or a secret; and a signature is
- * never quoted, because a secret may stand in its place.
+ * in headers, and the mistakes reported for another form. The check uses forms only, so no answer
+ * helps to guess a user or a secret. A signature is never quoted, because the caller may have sent
+ * a secret in its place.
  */
 import type { SignatureKind } from '../../core/model.ts'
 
@@ -19,13 +19,13 @@ export interface Credentials<Text = string> {
 interface Part {
   readonly form: RegExp
   readonly expected: string
-  /** What a text of another form looks like; the first that matches. */
+  /** What a malformed text looks like; the first match counts. */
   readonly looks: readonly (readonly [RegExp, string])[]
   readonly is_quoted?: true
 }
 
 const empty = [/^$/, 'this is empty'] as const
-/** As node joins two headers of a name. */
+/** Node joins repeated headers. */
 const twice = [/, /, 'this header was sent twice'] as const
 const signed = [/^(?:[+-]|%2b)/i, 'this has a sign'] as const
 const leading_zero = [/^0/, 'this has a leading zero'] as const
@@ -104,7 +104,7 @@ export function areWellFormed(given: Given, kind: SignatureKind): given is Crede
   )
 }
 
-/** What is wrong with each part that is malformed, for the caller. */
+/** The mistakes in malformed parts, for the caller. */
 export function mistakesOf(given: Given, kind: SignatureKind): string {
   const parts = { user, timestamp, signature: signatures[kind] }
   return (['user', 'timestamp', 'signature'] as const)
@@ -113,7 +113,7 @@ export function mistakesOf(given: Given, kind: SignatureKind): string {
     .join('. ')
 }
 
-/** What is wrong with the form of a timestamp; undefined where nothing is. */
+/** The mistake in the form of a timestamp; undefined if well-formed. */
 export function timestampMistake(text: string): string | undefined {
   return isOf(timestamp, text) ? undefined : mistakeOf(timestamp, text)
 }

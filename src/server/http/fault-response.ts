@@ -35,10 +35,10 @@ export interface HttpDetail {
   readonly allow?: string
   /** The scheme by which the caller may authenticate. */
   readonly challenge?: 'Basic' | 'Bearer'
-  /** Other than in the table: false where others may follow the request on its connection. */
+  /** Overrides the table: false lets other requests follow on the connection. */
   readonly closes?: boolean
-  /** The text of an `internal_error` is for the caller too. */
-  readonly is_told?: true
+  /** The caller gets the text of an `internal_error` too. */
+  readonly is_public?: true
 }
 
 interface HttpFault extends Fault {
@@ -65,7 +65,7 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
   } = thrown as HttpFault & {
     code: WholeFaultCode
   }
-  const is_secret = code === 'internal_error' && http.is_told !== true
+  const is_secret = code === 'internal_error' && http.is_public !== true
   const text = is_secret ? wholeFaults[code].text : outside
   return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
 }
@@ -85,7 +85,7 @@ interface ResponseExtras {
   readonly retry_after_s?: number
 }
 
-/** Per code, what the fault table does not hold. */
+/** What the fault table lacks, per code. */
 const response_extras: Partial<Record<WholeFaultCode, ResponseExtras>> = {
   bad_request: { closes: true },
   shutting_down: { closes: true, retry_after_s: 5 },
@@ -109,6 +109,7 @@ export function challengeOf(scheme: string): string {
   return `${scheme} realm="conveyor"`
 }
 
+/** Of codes that the signed API does not answer as a whole. */
 const statuses: Partial<Record<FaultCode, number>> = {
   access_denied: 403,
   conv_not_found: 404,
@@ -124,11 +125,11 @@ export interface RefusalAnswer {
   readonly value: { readonly error: FaultCode; readonly description: string }
 }
 
-/** The answer to what was thrown; of a bug it tells nothing. */
+/** The answer to anything thrown; of a bug it reveals nothing. */
 export function refusalOf(thrown: unknown): RefusalAnswer {
   const code = codeOf(thrown)
-  const told = code === 'internal_error' && !isTold(thrown) ? fault(code) : (thrown as Fault)
-  const { message: description, retry_after_s, http = {} } = told as Fault & { http?: HttpDetail }
+  const shown = code === 'internal_error' && !isPublic(thrown) ? fault(code) : (thrown as Fault)
+  const { message: description, retry_after_s, http = {} } = shown as Fault & { http?: HttpDetail }
   const { allow, challenge } = http
   const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
   return {
@@ -159,6 +160,6 @@ export function replyJson(
   response.end(body)
 }
 
-function isTold(thrown: unknown): boolean {
-  return (thrown as { http?: HttpDetail } | null)?.http?.is_told === true
+function isPublic(thrown: unknown): boolean {
+  return (thrown as { http?: HttpDetail } | null)?.http?.is_public === true
 }

@@ -1,10 +1,10 @@
 /**
- * The signed API as a listener for somebody else's HTTP server: node:http, Express, Fastify. Each
- * request is served as those of `serveHttp` are; paths of others go on to `next`. What bounds
- * connections and heads before a request is seen belongs to that server.
+ * The signed API as a listener to mount in another HTTP server: node:http, Express, Fastify. It
+ * serves requests as `serveHttp` does and passes other paths to `next`. The bounds on connections
+ * and heads are those of that server.
  *
- * A signature covers the bytes of a body, so they must arrive here unread. Behind a body parser
- * nothing would arrive any more, so such a request is answered at once.
+ * A signature covers the bytes of a body, so they must arrive unread. A request that a body parser
+ * has read is refused at once.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -29,8 +29,8 @@ import { inputRead, newUnderway, whenOver } from './underway.ts'
 
 export interface HttpHandler {
   /**
-   * Serves a request, of node's HTTP/2 too. Calls `next` for a path that it does not know; without
-   * one it answers `not_found`.
+   * Serves a request, of node's HTTP/2 too. Calls `next` for an unknown path; without `next` it
+   * answers `not_found`.
    */
   (
     request: IncomingMessage | Http2ServerRequest,
@@ -45,10 +45,10 @@ export interface HttpHandler {
 }
 
 /**
- * A listener that serves the signed API, webhooks and callback addresses of an engine, below the
- * path at which it is mounted or below `base`. Mount it in front of body parsers. Without a
- * `public_url`, its own or the engine's, addresses for callers are unknown to processes, and `sync`
- * is refused. Throws a RangeError for an invalid option.
+ * A listener that serves the signed API, webhooks and callback addresses of an engine, below its
+ * mount path or `base`. Mount it before body parsers. Without a `public_url`, its own or the
+ * engine's, processes do not know addresses for callers, and `sync` is refused. Throws a RangeError
+ * for an invalid option.
  */
 export function createHandler(engine: Engine, options: HttpHandlerOptions = {}): HttpHandler {
   const { route, ...common } = newContext(engine, options)
@@ -57,7 +57,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     ...common,
     route: (request) => {
       const { url = '', originalUrl = url } = request as IncomingMessage & { originalUrl?: string }
-      // Express takes the path away at which the handler is mounted.
+      // Express removes the mount path.
       const target = route(request) ?? (originalUrl === url ? undefined : bare(url))
       return target?.kind === 'health' ? undefined : target
     },
@@ -107,7 +107,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     const common = { context, connection, request, response, began_ms, trace }
     const exchange: Exchange = { ...common, expects_continue: false, staleness: undefined }
     const is_taken = request.readableDidRead || request.readableEnded
-    // It broke off before it came here.
+    // The connection broke before.
     if (request.socket.destroyed || (request.destroyed && !is_taken)) return
     begin(exchange)
     if (target !== undefined && is_taken) {
@@ -136,7 +136,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
   })
 }
 
-/** Ends the reading of a body that does not arrive in time; a server of ours lets node watch it. */
+/** Ends the reading of a body that does not arrive in time; `serveHttp` leaves that to node. */
 function endLate({ context, connection, response }: Exchange): void {
   const { reading } = connection
   if (reading === undefined) return
@@ -147,8 +147,8 @@ function endLate({ context, connection, response }: Exchange): void {
   response.once('close', disarm)
 }
 
-/** The caller gets the text too, for the mistake is made before there are others. */
+/** The caller gets the text too, because the mistake shows up before there are other callers. */
 function bodyTaken(): Error {
   const text = 'a body parser has read the request first: mount the handler in front of it'
-  return httpFault('internal_error', text, { is_told: true })
+  return httpFault('internal_error', text, { is_public: true })
 }

@@ -1,14 +1,12 @@
 /**
  * The grammar of the paths: one row for each (wire 1.1, 1.11, 1.12). A query is ignored. A
  * configured base path precedes all; /healthz also answers without it, for probes that bypass the
- * proxy.
- *
- * Percent escapes are decoded in the ids of an address only, and only where each is needed, so that
- * an address has one spelling.
+ * proxy. Only ids of addresses may have percent escapes, and only necessary ones, so that an
+ * address has one spelling.
  */
 import { mistakesOf, timestamp_pattern, user_id_pattern } from './credentials.ts'
 
-/** What a path asks for. A new path is a kind here, a row of `paths` and a case in request. */
+/** The target of a path. A new path needs a kind here, a row of `paths` and a case in request. */
 export type Target = BodyTarget | HealthTarget | MalformedTarget
 /** A target whose request has a body: a POST. */
 export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget
@@ -34,7 +32,7 @@ export interface HeaderSignedTarget {
   readonly version: 1 | 2
 }
 
-/** A task to make without a signature. */
+/** A task to create without a signature. */
 export interface WebhookTarget {
   readonly kind: 'webhook'
   /** The form of the body: JSON, or names and values. */
@@ -44,7 +42,7 @@ export interface WebhookTarget {
   readonly hash: string
 }
 
-/** A task that waits in a node and may go on. */
+/** A task that waits in a node for a callback. */
 export interface CallbackTarget {
   readonly kind: 'callback'
   readonly conv_id: string
@@ -62,14 +60,14 @@ export interface HealthTarget {
   readonly kind: 'health'
 }
 
-/** The path of signed ops, of which user, timestamp or signature has another form. */
+/** The path of signed ops with a malformed user, timestamp or signature. */
 export interface MalformedTarget {
   readonly kind: 'malformed'
   /** A sentence for the caller. */
   readonly mistakes: string
 }
 
-/** The path of each kind as a template, in which nothing of a caller stands. */
+/** The path of each kind as a template, without any value of a caller. */
 export const route_of: Readonly<Record<BodyTarget['kind'], string>> = {
   signed: '/api/{version}/json/{user}/{timestamp}/{signature}',
   header_signed: '/api/{version}/json',
@@ -85,20 +83,20 @@ interface PathRow {
   readonly path: string
   /** The path is served without the base too. */
   readonly is_base_optional?: true
-  /** Takes the path and the groups of its expression; undefined where an id is misspelt. */
+  /** Takes the path and the groups of its expression; undefined for a misspelt id. */
   target(groups: readonly string[]): Target | undefined
 }
 
-/** The path of the address of an answer, up to its token. */
+/** The path of an answer address, up to its token. */
 export const sync_path = '/api/sync/'
 
-/** The beginnings of the paths that the data of a task may hold. */
+/** The beginnings of address paths that the data of a task may contain. */
 export const address_paths = [sync_path, '/api/1/json/callback/', '/api/2/json/callback/'] as const
 
 const id = '([^/?#]+)'
 const hash = '([0-9a-f]{40})'
 
-/** The id of a path segment; undefined where it is not spelt as addresses spell it. */
+/** The id of a path segment; undefined unless it is spelt as in addresses. */
 function idOf(segment: string | undefined): string | undefined {
   try {
     const id = decodeURIComponent(segment as string)
@@ -108,7 +106,7 @@ function idOf(segment: string | undefined): string | undefined {
   }
 }
 
-/** In the order in which a path is compared with them: the commonest first. */
+/** The commonest first. */
 const paths: readonly PathRow[] = [
   {
     path: `/api/([12])/json/(${user_id_pattern})/(${timestamp_pattern})/([0-9a-fA-F]{40})`,
@@ -145,7 +143,7 @@ const paths: readonly PathRow[] = [
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
   },
   {
-    // Six segments too: an address whose process or hash is wrong tells nothing.
+    // Not with six segments: a wrong process or hash in an address is not reported.
     path: '/api/[12]/json/(?!public/)([^/?]*)/([^/?]*)/([^/?]*)',
     target: ([, user = '', timestamp = '', signature = '']) => ({
       kind: 'malformed',

@@ -1,6 +1,6 @@
 /**
- * Writes the response to a request: an answer or a fault. Whatever serves a request ends in one
- * call of `reply` or `replyFault`.
+ * Writes the response to a request: an answer or a fault. Each request ends in one call of `reply`
+ * or `replyFault`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { emitRefused, type Refusal } from '../../core/refusals.ts'
@@ -13,10 +13,10 @@ import { content_type, faultResponseOf } from './fault-response.ts'
 import { endRequest } from './request-trace.ts'
 import { whenOver } from './underway.ts'
 
-/** Node reserves three times the length of a text, so one from here on is encoded first. */
+/** A text from here on is encoded first, because node reserves three times its length. */
 const encoded_bytes_min = 16 * 1024
 
-/** Sends an answer; the reservation, where one was made, is released once it is read. */
+/** Sends an answer; its reservation, if any, is released once it has left. */
 export function reply(
   exchange: Exchange,
   status: number,
@@ -30,7 +30,7 @@ export function reply(
   const bytes = Buffer.byteLength(body)
   reservation?.set(bytes)
   const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
-  // A caller whose connection breaks may need to know whether to send a request again.
+  // Tells a caller whose connection breaks later whether a repeat is safe.
   headers.push('Conveyor-Replay', context.engine.replays.mode)
   if (exchange.staleness !== undefined) headers.push(...stalenessHeaders(exchange.staleness))
   // While draining, the response to the last open request closes the connection.
@@ -47,7 +47,7 @@ export function reply(
   else whenOver(request, response, reservation.release)
 }
 
-/** Whether the kernel has all of it, as it has of most answers at once. */
+/** Whether the kernel has all of it, as with most answers. */
 function hasLeft({ socket, req }: ServerResponse): boolean {
   return !isHttp2(req) && socket?.writableLength === 0
 }
@@ -83,7 +83,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   if (hasAnswered(response)) return
   const { code } = fault_response
   emitRefused(context.engine, { ...callerOf(exchange), server: context.name, code, began_ms })
-  // A bug while the response was written: the client must not take it for complete.
+  // A bug while the response was written: it must not look complete.
   if (response.headersSent) {
     response.destroy()
     return
@@ -101,7 +101,7 @@ export function replyFault(exchange: Exchange, thrown: unknown): void {
   response.end(fault_response.body)
 }
 
-/** Who has sent a request that is refused, as far as it says so. */
+/** The sender of a refused request, as far as known. */
 function callerOf({ context, request }: Exchange): Pick<Refusal, 'user' | 'address'> {
   const target = context.route(request)
   const login = target?.kind === 'signed' ? target.user : request.headers['x-api-login']
@@ -111,7 +111,7 @@ function callerOf({ context, request }: Exchange): Pick<Refusal, 'user' | 'addre
   }
 }
 
-/** Whether somebody else has answered: a time-out of the server in which this is a handler. */
+/** Whether the server that mounts this handler has answered, for example after its time-out. */
 function hasAnswered(response: ServerResponse): boolean {
   return response.writableEnded
 }

@@ -1,7 +1,7 @@
 /**
- * The span of a request. It begins once the request is known to be a caller's, so that an outsider
- * can neither join a trace nor have one recorded; a request refused before begins a trace of its
- * own. It has the route as a template: the path holds signatures and ids.
+ * The span of a request. It begins once the caller is authenticated, so that an outsider can
+ * neither join a trace nor have one recorded; a request refused earlier begins its own trace. It
+ * names the route as a template, because the path contains signatures and ids.
  */
 import type { Caller } from '../../core/model.ts'
 import { type Attributes, parseTraceparent, traceOfSpan } from '../../core/tracing.ts'
@@ -14,7 +14,6 @@ interface Head {
   readonly attributes: Attributes
 }
 
-/** What the span of each kind of request begins with. */
 const heads: Readonly<Record<string, Head>> = Object.fromEntries(
   Object.entries(route_of).map(([kind, route]) => [
     kind,
@@ -39,7 +38,6 @@ export function traceRequest({ trace, context, request }: Exchange, target: Body
   const { name, attributes } = heads[target.kind] as Head
   const { arrived_ms: began_ms, around } = trace
   const is_remote = around === undefined
-  // Most requests are not recorded, and cost what stands here.
   trace.span = tracing.begin({ name, kind: 'server', parent, is_remote, began_ms, attributes })
   trace.context = traceOfSpan(trace.span, parent)
 }
@@ -49,7 +47,7 @@ export function tracedCaller({ trace }: Exchange, caller: Caller): Caller {
   return trace?.context === undefined ? caller : { ...caller, trace: trace.context }
 }
 
-/** Called when the response is chosen, or undefined where the connection has gone. */
+/** Called when the response is chosen; `status` is undefined if the connection has closed. */
 export function endRequest(
   { trace, context, request }: Exchange,
   status: number | undefined,

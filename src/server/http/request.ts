@@ -1,7 +1,7 @@
 /**
  * Serves one request: checks the head, reads the body, verifies the signature, parses the ops,
- * submits them to the engine and writes the results. What a path other than that of ops asks for
- * has its own file. Whatever a step throws becomes one response.
+ * submits them to the engine and writes the results. Anything thrown by a step becomes one
+ * response.
  */
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'

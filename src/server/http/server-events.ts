@@ -1,9 +1,7 @@
 /**
  * The events of node's HTTP server: counts connections and requests so that they can be bounded and
  * drained, and answers input that node rejects with a fault of the table instead of a bare status
- * line. Requests are not read here.
- *
- * A connection gets one response per request, in order, and at most one final error after them.
+ * line. A connection gets one response per request, in order, and at most one final error.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -27,12 +25,12 @@ import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
 import { inputRead, newUnderway, stopAccepting } from './underway.ts'
 
-/** Connections over the bounds that are accepted to get a response that says so. */
+/** Connections over the bounds that are accepted for a response that refuses them. */
 const over_limit_connections_max = 256
 
 /**
- * Attaches the handlers; the returned function drains (see `HttpServer.drain`). Of a socket that is
- * held outside this process it takes no more connections: they wait there and are not refused.
+ * Attaches the handlers; the returned function drains (see `HttpServer.drain`). With `is_held` the
+ * listening socket belongs to another process: a drain stops accepting, and connections wait there.
  */
 export function attachEvents(
   server: Server,
@@ -135,17 +133,17 @@ export function attachEvents(
     await within(systemClock, Math.min(linger_ms, left_ms), closed)
     for (const socket of connections.keys()) socket.destroy()
     await closed
-    // Ends node's watch of its connections.
+    // Ends node's timer over its connections.
     server.close()
   }
 }
 
-/** Input that node cannot parse, or that takes too long; at most one final error a connection. */
+/** Handles input that node cannot parse, or that takes too long. */
 function onClientError(connection: Connection, error: ClientError, context: ServerContext): void {
   const { socket, reading } = connection
   if (connection.closing) return
   const fault = clientErrorFault(error)
-  // No one reads a response after a reset, or before the first byte of a request.
+  // A response is not read after a reset, or before the first byte of a request.
   if (fault === undefined || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
@@ -157,7 +155,7 @@ function onClientError(connection: Connection, error: ClientError, context: Serv
   refuse(connection, context, fault)
 }
 
-/** Answers what is no request. */
+/** Answers input that is no request. */
 function refuse(connection: Connection, context: ServerContext, fault: Error): void {
   const refusal = faultResponseOf(fault, context.onBug)
   const address = connection.socket.remoteAddress
@@ -165,13 +163,13 @@ function refuse(connection: Connection, context: ServerContext, fault: Error): v
   sendFinalError(connection, refusal)
 }
 
-/** As node gives it: `reason` and `rawPacket`, the bytes, where its parser gave up. */
+/** Of node's parser: the reason, and the bytes, of what it rejects. */
 interface ClientError extends NodeJS.ErrnoException {
   readonly reason?: unknown
   readonly rawPacket?: Uint8Array
 }
 
-/** The fault of such input; undefined where its connection has broken. */
+/** The fault of rejected input; undefined for a broken connection. */
 export function clientErrorFault(error: ClientError): Fault | undefined {
   const { code = '', reason, rawPacket } = error
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
@@ -184,7 +182,7 @@ export function clientErrorFault(error: ClientError): Fault | undefined {
   if (code === 'HPE_PAUSED_H2_UPGRADE') {
     return httpFault('bad_request', 'this is HTTP/2, and this port speaks HTTP/1.1')
   }
-  // The record of a handshake, of any version.
+  // A TLS handshake record.
   if (rawPacket?.[0] === 0x16 && rawPacket[1] === 0x03) {
     return httpFault('bad_request', 'this is TLS, and this port speaks plain HTTP')
   }

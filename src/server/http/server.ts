@@ -1,7 +1,7 @@
 /**
  * The signed HTTP server: sets the bounds of a node:http server from the limits, listens and
- * drains. Node parses HTTP and keeps pipelined responses in order. No process-wide handler is
- * installed and nothing exits.
+ * drains. Node parses HTTP and keeps pipelined responses in order. It installs no process-wide
+ * handler and never exits the process.
  */
 import { once } from 'node:events'
 import { createServer, type Server, type ServerOptions } from 'node:http'
@@ -18,8 +18,8 @@ export interface HttpOptions extends HttpHandlerOptions {
   /** Default 8080; 0 picks a free one. */
   readonly port?: number
   /**
-   * The descriptor of a listening socket of TCP that this process was started with, in place of
-   * `host` and `port`. After a drain connections wait in it for the next process.
+   * The descriptor of a listening TCP socket that this process inherited, in place of `host` and
+   * `port`. After a drain, connections wait in it for the next process.
    */
   readonly fd?: number
 }
@@ -27,7 +27,7 @@ export interface HttpOptions extends HttpHandlerOptions {
 export interface HttpServer {
   /** With the base path, such as `http://127.0.0.1:8080/conveyor`. */
   readonly url: string
-  /** What addresses made for callers begin with. */
+  /** The beginning of addresses for callers. */
   readonly public_url: string
   readonly address: AddressInfo
   /**
@@ -44,7 +44,7 @@ export interface HttpServer {
 export async function serveHttp(engine: Engine, options: HttpOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 8080, fd, base = '' } = options
   const context = newContext(engine, options)
-  context.keep_alive = `timeout=${toldIdle_s(context.limits)}`
+  context.keep_alive = `timeout=${keptAlive_s(context.limits)}`
   const server = serverWith(context.limits, context.is_sync)
   const drain = attachEvents(server, context, fd !== undefined)
   server.listen(fd === undefined ? { host, port } : { fd })
@@ -69,31 +69,31 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   }
 }
 
-/** Bounded by the limits; it listens to nothing yet. */
+/** A server with these limits that does not listen yet. */
 export function serverWith(limits: Limits, is_sync: boolean): Server {
   const server = createServer({
     ...boundsOf(limits),
-    // The time-out of the socket, below, is the same, and takes no timer for each answer.
+    // The socket time-out below has the same effect without a timer per answer.
     keepAliveTimeout: 0,
     noDelay: true,
     insecureHTTPParser: false,
-    // `checkHead` refuses it with a fault of the table.
+    // `checkHead` refuses a missing Host with a fault of the table.
     requireHostHeader: false,
   })
-  // One above the limit, so that an excess header is seen and not dropped.
+  // One above the limit, so that `checkHead` sees an excess header.
   server.maxHeadersCount = limits.header_count_max + 1
   server.timeout = limits.idle_ms_max
-  // A client may shut down its side after the request and still read the response. One that waits
-  // for a process has gone then, as far as can be seen.
+  // A client may shut down its side and still read the response. In the synchronous form that
+  // looks like the end of the client.
   return Object.assign(server, { httpAllowHalfOpen: !is_sync })
 }
 
-/** Less than a connection is kept, so that a client who goes by it does not write into its end. */
-function toldIdle_s({ idle_ms_max }: Limits): number {
+/** Announces less than the real time, so that no client writes into a closing socket. */
+function keptAlive_s({ idle_ms_max }: Limits): number {
   return Math.max(0, Math.floor(idle_ms_max / 1000) - 1)
 }
 
-/** What node bounds of a connection. */
+/** The bounds that node enforces on a connection. */
 export function boundsOf(limits: Limits): ServerOptions {
   return {
     maxHeaderSize: limits.header_bytes_max,
@@ -104,7 +104,7 @@ export function boundsOf(limits: Limits): ServerOptions {
   }
 }
 
-/** A timeout is noticed late by at most a quarter of the shorter bound, or a second. */
+/** A timeout fires late by at most a quarter of the shorter bound, or a second. */
 function checkEvery_ms(limits: Limits): number {
   const shortest_ms = Math.min(limits.header_ms_max, limits.request_ms_max)
   return Math.min(1_000, Math.max(20, Math.ceil(shortest_ms / 4)))

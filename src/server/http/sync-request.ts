@@ -1,8 +1,7 @@
 /**
- * Serves the synchronous form (wire 1.12): a request creates tasks and waits for an answer from
- * each. The data of each task gains `__callback_url`, an address that takes one POST until the
- * time-out: the answer. A task that ends or fails first is answered by its end. The tasks go on
- * whatever happens to the request.
+ * Serves the synchronous form (wire 1.12): a request creates tasks and waits for an answer to each.
+ * The data of each task gains `__callback_url`, an address that takes one POST, the answer, until
+ * the time-out. The end or failure of a task answers it too. The tasks outlive the request.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'
 import { docOfBytes, docOfValue, isNumberToken, numberText } from '../../codec/json.ts'
@@ -70,9 +69,9 @@ export async function serveSync(
 }
 
 interface Answers {
-  /** The answer to an op, at most once for each. */
+  /** Sets the answer to an op, once for each. */
   put(at: number, answer: SyncAnswer | OpResult): void
-  /** Sends the answers once all have come, or at `until_ms`; calls `onSent` then, once. */
+  /** Sends the answers once all are set, or at `until_ms`, and calls `onSent`. */
   sendOnce(until_ms: number, onSent: () => void): void
 }
 
@@ -152,7 +151,7 @@ function onlyCreate(op: Op | OpResult): CreateOp | OpResult {
   return { type, ...id, ...refOf(ref), obj: 'task', ...why }
 }
 
-/** The data as sent is what makes two creates the same: the address is another each time. */
+/** Two creates are the same by their data as sent, without the address. */
 function withAddress(op: CreateOp, url: string): CreateOp {
   return { ...op, data: mergeDocs(op.data, docOfValue({ __callback_url: url })), identity: op.data }
 }

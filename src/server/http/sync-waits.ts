@@ -1,11 +1,11 @@
 /**
- * The tasks that synchronous requests wait for (wire 1.12): by the token of the address to which
- * the answer is posted and, once the create is durable, by obj_id. An engine has one such table,
- * which its HTTP servers share, so each of them takes the answers.
+ * The tasks that synchronous requests wait for (wire 1.12): by the token of the answer address and,
+ * once the create is durable, by obj_id. The HTTP servers of an engine share one such table, so
+ * each of them takes the answers.
  *
- * A task is in the table from before its create until its answer, or until nobody waits for it. A
- * create that is repeated waits for the task of the first one. The engine reports ends only while
- * the table holds a wait. A wait costs memory, no thread and no polling.
+ * A task is in the table from before its create until its answer or the end of its last wait. A
+ * repeated create waits for the task of the first one. The engine reports ends only while the table
+ * has waits.
  */
 import type { SyncAnswer } from '../../codec/response-body.ts'
 import { is_over } from '../../codec/task-record.ts'
@@ -18,11 +18,11 @@ import { sync_path } from './path.ts'
 export interface SyncWaits {
   /** Throws `overloaded` where `more` waits would exceed `waits_max`. */
   check(more: number, waits_max: number): void
-  /** Before the create. `onAnswer` is called at most once, and never within this call. */
+  /** Call it before the create. `onAnswer` is called at most once, never within this call. */
   open(onAnswer: (answer: SyncAnswer) => void): SyncWait
   /** Whether an answer may be posted to the address with this token. */
   isOpen(token: string): boolean
-  /** Gives the answer to all requests that wait for it; false where none does. */
+  /** Gives the answer to all requests that wait for it; false if none does. */
   answer(token: string, data_text: string): boolean
 }
 
@@ -31,7 +31,7 @@ export interface SyncWait {
   readonly token: string
   /** The create is durable. `same` is the task of the first create where this one is a repeat. */
   onCreated(obj_id: string, same: Task | undefined): void
-  /** The request does not wait any more. */
+  /** Ends the wait. */
   close(): void
 }
 
@@ -57,7 +57,7 @@ export function syncWaitsOf(engine: ServedEngine): SyncWaits {
 function newSyncWaits(engine: ServedEngine): SyncWaits {
   const by_token = new Map<string, AwaitedTask>()
   const by_id = new Map<string, AwaitedTask>()
-  /** The ends of this turn of the event loop, in which the results of their creates arrive too. */
+  /** The ends reported in this turn of the event loop; results of creates may still follow. */
   const recent = new Map<string, Task>()
   let waits = 0
   let stopListening: (() => void) | undefined
@@ -65,7 +65,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
   function onEnd(task: Task): void {
     const awaited = by_id.get(task.obj_id)
     if (awaited !== undefined) finish(awaited, answerOf(task))
-    // It may be the task of a create in flight, whose obj_id is not known yet.
+    // It may be the task of a create under way, whose obj_id is not known yet.
     else if (by_id.size < by_token.size) {
       if (recent.size === 0) void nextTurn().then(() => recent.clear())
       recent.set(task.obj_id, task)
@@ -91,7 +91,7 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
     for (const listener of [...awaited.listeners]) listener(answer)
   }
 
-  /** Takes the token of the address that the task of the first create already has. */
+  /** Takes over the token of the address in the task of the first create. */
   function adopt(awaited: AwaitedTask, same: Task): void {
     const { __callback_url: url } = same.data as Record<string, unknown>
     const token = address.exec(typeof url === 'string' ? url : '')?.[1]
@@ -152,8 +152,8 @@ function newSyncWaits(engine: ServedEngine): SyncWaits {
   }
 }
 
-/** The answer for a task that has ended or failed before one was posted. */
+/** The answer of a task that ends or fails before one is posted. */
 function answerOf({ status, status_details, data_text }: Task): SyncAnswer {
-  if (status === 'processed') return { proc: 'ok', data_text: data_text }
+  if (status === 'processed') return { proc: 'ok', data_text }
   return { proc: 'error', description: status_details?.tag ?? status }
 }

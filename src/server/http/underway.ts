@@ -1,6 +1,5 @@
 /**
- * Tells when a request is over, and counts those that are under way, so that a server that drains
- * can wait for their end.
+ * Counts the requests under way and reports their end, so that a draining server can wait.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
@@ -9,7 +8,7 @@ import { keepAlive, nextTurn, systemClock, within } from '../../core/clock.ts'
 export interface Underway {
   begin(): void
   end(count?: number): void
-  /** Resolves once none is under way, or after `ms_max`. */
+  /** Resolves once no request is under way, or after `ms_max`. */
   quiet(ms_max: number): Promise<void>
 }
 
@@ -29,7 +28,7 @@ export function newUnderway(): Underway {
       const quiet = new Promise<void>((resolve) => {
         onQuiet = resolve
       })
-      // A connection that is not read any more keeps no program alive that waits for its requests.
+      // A connection that is no longer read does not keep the process alive.
       await within(systemClock, ms_max, quiet).finally(keepAlive())
     },
   }
@@ -40,9 +39,9 @@ const quiet_turns = 8
 const read_turns_max = 2_000
 
 /**
- * Resolves once the event loop has read what the kernel had received before. A server that drains
- * waits for that, so that whoever sent a request before is answered and not cut off. One connection
- * is accepted in a turn, so it goes on while `seen`, a count of connections and requests, changes.
+ * Resolves once the event loop has read what the kernel received before, so that a draining server
+ * answers requests sent before the drain. One connection is accepted per turn, so it continues
+ * while `seen`, a count of connections and requests, changes.
  */
 export async function inputRead(seen: () => number): Promise<void> {
   let last = seen()
@@ -55,8 +54,8 @@ export async function inputRead(seen: () => number): Promise<void> {
 }
 
 /**
- * Resolves once the last connection has closed. To node a connection is idle when its answer is
- * handed over, read or not: `close` of an HTTP server and `closeIdleConnections` would cut it.
+ * Resolves once the last connection has closed. `close` of an HTTP server would also close idle
+ * connections, which includes those with unread answers.
  */
 export function stopAccepting(server: Server): Promise<void> {
   return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()))
@@ -65,8 +64,8 @@ export function stopAccepting(server: Server): Promise<void> {
 const ends_of = new WeakMap<Socket, Set<() => void>>()
 
 /**
- * Calls `end` once, when the response has left or its connection has closed. Node closes no
- * response that still waits behind another one of its connection.
+ * Calls `end` once, when the response has left or its connection has closed. Node does not close a
+ * response that still waits behind another one.
  */
 export function whenOver(
   { socket }: Pick<IncomingMessage, 'socket'>,

@@ -1,8 +1,8 @@
 /**
- * Serves webhooks and callback addresses, which need no signature (wire 1.11): a webhook makes a
- * task of the body, a callback merges the body into the task that it names. The hash of the path is
- * compared once the body has been read, as a signature would be. A wrong hash, a closed address and
- * a process that is not there are all `not_found`, in the same time. The tasks have no user.
+ * Serves webhooks and callback addresses, which need no signature (wire 1.11): a webhook creates a
+ * task from the body, a callback merges the body into the task that it names. The hash of the path
+ * is compared after the body is read, as a signature is. A wrong hash, a closed address and an
+ * unknown process are all `not_found`, in the same time. The tasks have no user.
  */
 import { hash as digest, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -60,11 +60,11 @@ export async function serveCallback(
     const demands = rules.is_sync ? { is_sync: true, node_id } : {}
     const members = { conv_id, ...taskNamed(data, rules), ...demands }
     const op = opWithData('modify', members, data, context.engine.limits)
-    return isOp(op) ? op : toldByPath(op, rules)
+    return isOp(op) ? op : namedByPath(op, rules)
   })
 }
 
-/** Applies the op that `readOp` makes, within the rate of `payer`, and answers its result. */
+/** Applies the op of `readOp` within the rate of `payer`, and answers its result. */
 async function applyOne(
   exchange: Exchange,
   payer: string,
@@ -82,7 +82,7 @@ function readJson({ limits }: ServerContext, body: Buffer): Doc {
   return docOfBytes(body, { nesting_max: limits.nesting_max, values_max: limits.body_values_max })
 }
 
-/** The task's id is at the path of the rules: its obj_id, or its ref where it is no obj_id. */
+/** The task's id is at the path of the rules: an obj_id if it has that form, else a ref. */
 function taskNamed(data: Doc, { id_path }: CallbackRules): OpMembers {
   const object = objectOf(data)
   if (id_path.length === 0) return { obj_id: member(object, 'obj_id'), ref: member(object, 'ref') }
@@ -91,15 +91,15 @@ function taskNamed(data: Doc, { id_path }: CallbackRules): OpMembers {
   return typeof id === 'string' && /^[0-9a-fA-F]{24}$/.test(id) ? { obj_id: id } : { ref: id }
 }
 
-/** The refusal of an id that is no ref, with the path that the sender of the body knows. */
-function toldByPath(refusal: OpResult, { id_path }: CallbackRules): OpResult {
+/** The refusal of a malformed id, with its path in the body. */
+function namedByPath(refusal: OpResult, { id_path }: CallbackRules): OpResult {
   const { key, description = '' } = refusal
   if (key !== 'ref' || id_path.length === 0) return refusal
   const path = id_path.join('.')
   return { ...refusal, key: path, description: description.replace('ref', () => path) }
 }
 
-/** Whether a header has HTTP basic credentials of the user; all secrets are compared. */
+/** Whether the header has HTTP basic credentials of the user; compares all secrets. */
 function hasCredentials(engine: ServedEngine, user: string, header: string | undefined): boolean {
   const [, given = ''] = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '') ?? []
   const made = Buffer.from(given, 'base64').toString('utf8')
@@ -113,7 +113,7 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
 
-/** Whose rate pays where there is no user. No user has such an id. */
+/** The payer of the rate without a user. No user has such an id. */
 function addressOf({ socket }: IncomingMessage): string {
   return `address ${socket.remoteAddress ?? ''}`
 }
