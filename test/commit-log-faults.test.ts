@@ -15,7 +15,7 @@ import { canTrace, runTraced } from './support/store-strace.ts'
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const groups = 60
 
-const segment = 'store/commit-log/segment.ts'
+const segment = 'store/commit-log/segments.ts'
 const child_script = 'store/commit-log/checkpoint-child.ts'
 const inline: Edit = { file: segment, from: 'took_ms_max: 0.3', to: 'took_ms_max: 1000' }
 const fills_often: Edit = { file: segment, from: '1024 * 1024', to: '4096' }

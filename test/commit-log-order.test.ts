@@ -14,7 +14,7 @@ import { canTrace, isDurableSaid, readTrace, traceCommits } from './support/stor
 const skip = !canTrace() && 'strace is missing or may not trace here'
 const commits = process.env.CONVEYOR_SLOW === '1' ? 60 : 40
 
-const segment = 'store/commit-log/segment.ts'
+const segment = 'store/commit-log/segments.ts'
 const file = 'store/commit-log/segment-file.ts'
 const rows: [what: string, edits: readonly Edit[], mistake?: RegExp][] = [
   ['as the engine does it', []],

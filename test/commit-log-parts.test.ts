@@ -18,8 +18,8 @@ import {
   sealFrame,
 } from '../src/store/commit-log/frame.ts'
 import { sortLastByKey } from '../src/store/commit-log/key-sort.ts'
-import { buildFrame, newMemtable, publishFrame } from '../src/store/commit-log/memtable.ts'
 import { newScanHints } from '../src/store/commit-log/scan-hints.ts'
+import { buildFrame, newMemtable, publishFrame } from '../src/store/commit-log/writer.ts'
 import { mergedRange } from '../src/store/merged-range.ts'
 import { openWithCommitLog, tiny_bounds } from './support/commit-log-setup.ts'
 import { runs } from './support/short-run.ts'

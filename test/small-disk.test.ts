@@ -14,7 +14,7 @@ import { buildChild, type Edit } from './support/store-child.ts'
 
 /** Writes of frames that are on disk and yet answered with a full disk, as a late sync may be. */
 const written_and_full: Edit = {
-  file: 'store/commit-log/segment.ts',
+  file: 'store/commit-log/segments.ts',
   from: 'const write_ms =',
   to: `const nth = to > from + 1 ? (globalThis.nth = (globalThis.nth ?? 0) + 1) : 0
       if (nth > 9 && nth < 19) throw Object.assign(new Error('full'), { code: 'ENOSPC' })

@@ -1,7 +1,7 @@
 /**
  * An instance of QuickJS in WebAssembly: its memory, the one runtime and context in it, and the
  * functions of the prelude. All handles point into that memory. Copying an image back makes them
- * valid again (code-image.ts), so the runtime is made once for each instance.
+ * valid again (code-wasm.ts), so the runtime is made once for each instance.
  */
 import quickjs_variant from '@jitl/quickjs-wasmfile-release-sync'
 import {
@@ -12,9 +12,14 @@ import {
   type QuickJSRuntime,
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core'
-import { imageOf, type MemoryImage } from './code-image.ts'
 import { prelude_names, prelude_src } from './code-prelude.ts'
-import { newWasmMemory, type WasmMemory, type WasmModule } from './code-wasm.ts'
+import {
+  imageOf,
+  type MemoryImage,
+  newWasmMemory,
+  type WasmMemory,
+  type WasmModule,
+} from './code-wasm.ts'
 
 /** Discarded as a whole: nothing outside refers to its memory. */
 export interface Instance {

@@ -1,7 +1,7 @@
 /**
  * The sandbox: runs one piece of code over one task's data in QuickJS, a JavaScript engine in
  * WebAssembly that can access nothing but its own memory. Each run starts from an image of that
- * memory in which no code has run (code-image.ts), so nothing of one task is left for the next. The
+ * memory in which no code has run (code-wasm.ts), so nothing of one task is left for the next. The
  * code gets no function of the host, so there is nothing to escape through.
  *
  * There is an image without libraries and one for each set of libraries that code has named; such
@@ -14,7 +14,6 @@
  * shrinks, and a stack overflow may leave the instance in any state.
  */
 import type { CodeLibrary } from '../process/logics/code-libraries.ts'
-import { imageOf, type MemoryImage, restore } from './code-image.ts'
 import {
   call,
   describeThrown,
@@ -26,6 +25,7 @@ import {
 } from './code-instance.ts'
 import { library_scope } from './code-prelude.ts'
 import type { WasmModule } from './code-wasm.ts'
+import { imageOf, type MemoryImage, restore } from './code-wasm.ts'
 
 export interface CodeLimits {
   readonly time_ms_max: number

@@ -13,8 +13,7 @@ import {
   nodeFileFault,
   readNodeMark,
 } from './commit-log/node-mark.ts'
-import { changesIn, framesIn } from './commit-log/recovered-view.ts'
-import { knownLog, recoverCommitLog } from './commit-log/recovery.ts'
+import { changesIn, knownLog, recoverCommitLog, recoveredFrames } from './commit-log/recovery.ts'
 import { copyDatabase } from './lmdb/backup.ts'
 import { openLmdbReadOnly } from './lmdb/read-only.ts'
 import { mergedRange } from './merged-range.ts'
@@ -65,7 +64,7 @@ export async function openReadOnly(
         backup: (target: string) => copyDatabase(path, target, copy_mark),
       }
     const recovered = node ? undefined : await recoverCommitLog(path, await knownLog(tree, path))
-    const frames = framesIn(recovered)
+    const frames = recoveredFrames(recovered)
     const changes = changesIn(frames)
     return {
       commits: frames.length,

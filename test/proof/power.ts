@@ -36,7 +36,7 @@ interface Form {
 /** Segments grow in small steps, and what is put behind a run of new keys is put behind short ones. */
 const small: readonly Edit[] = [
   {
-    file: 'store/commit-log/segment.ts',
+    file: 'store/commit-log/segments.ts',
     from: 'ahead_bytes = 1024 * 1024',
     to: 'ahead_bytes = 16 * 1024',
   },
@@ -67,7 +67,7 @@ const judge_edits: readonly Edit[] = [
     to: '[usual_min, usual_max] = [2 * mib, 2 * mib]',
   },
   {
-    file: 'store/commit-log/memtable.ts',
+    file: 'store/commit-log/writer.ts',
     from: 'first_slots = 1024 * 1024',
     to: 'first_slots = 4096',
   },

@@ -14,8 +14,12 @@ import { runWriteJob } from '../../src/store/commit-log/checkpoint.ts'
 import { copy_mark } from '../../src/store/commit-log/log-mark.ts'
 import { encodeManifest, type Manifest, manifest_key } from '../../src/store/commit-log/manifest.ts'
 import { openCommitLogTree } from '../../src/store/commit-log/open.ts'
-import { recoveredView } from '../../src/store/commit-log/recovered-view.ts'
-import { knownLog, recoverCommitLog, segmentPaths } from '../../src/store/commit-log/recovery.ts'
+import {
+  knownLog,
+  recoverCommitLog,
+  recoveredView,
+  segmentPaths,
+} from '../../src/store/commit-log/recovery.ts'
 import { createCommitLog } from '../../src/store/commit-log/segments.ts'
 import type { CommitLogWriter } from '../../src/store/commit-log/writer.ts'
 import { openDataFile } from '../../src/store/data-file.ts'

@@ -12,10 +12,10 @@ import type { CommitLogBounds } from './bounds.ts'
 import { frameOf } from './checkpoint.ts'
 import { writeLogMark, writeTail } from './log-mark.ts'
 import { node_mark_key } from './node-mark.ts'
-import { recoveredView } from './recovered-view.ts'
 import {
   knownLog,
   recoverCommitLog,
+  recoveredView,
   removeSegments,
   restoreSegments,
   segmentPaths,

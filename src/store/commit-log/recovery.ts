@@ -12,10 +12,14 @@
 import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
+import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
+import { keyAt, keyBytesAt, type Offset, valueAt } from '../change-encoding.ts'
 import { fileFault, settledUninterrupted, syncFolder } from '../file-system.ts'
 import type { FileUsage, LmdbReads } from '../lmdb/lmdb-tree.ts'
+import { mergedRange } from '../merged-range.ts'
+import type { Tree } from '../tree.ts'
 import { slice_bounds } from './bounds.ts'
-import { type Frame, framesIn } from './frame.ts'
+import { changeOffsets, type Frame, framesIn } from './frame.ts'
 import { readLogMark, readTail, type Tail } from './log-mark.ts'
 import { decodeManifest, type Manifest, manifest_key } from './manifest.ts'
 import { block_bytes, endOfBlock } from './segment-file.ts'
@@ -241,4 +245,48 @@ function tailDamaged(path: string): Fault {
 function damaged(path: string): Fault {
   const says = `the commit log of ${path} is damaged in its middle, and what was acknowledged is`
   return fault('not_a_database', `${says} lost; ${restore_help}`)
+}
+
+type Recovered = readonly RecoveredSegment[] | undefined
+
+/** In order. */
+export function recoveredFrames(recovered: Recovered): Frame[] {
+  const frames = (recovered ?? []).flatMap((segment) => segment.frames)
+  return frames.sort((one, other) => one.seq - other.seq)
+}
+
+/** For a few look-ups: it has no index of the frames. */
+export function recoveredView(
+  tree: Pick<Tree, 'get' | 'range'>,
+  recovered: Recovered,
+): Pick<Tree, 'get' | 'range'> {
+  const frames = recoveredFrames(recovered)
+  return {
+    get(key) {
+      for (const frame of frames.toReversed()) {
+        const at = changeOffsets([frame]).findLast(
+          (offset) =>
+            keyBytesAt(frame.segment, offset as Offset) === key.length &&
+            keyAt(frame.segment, offset as Offset) === key,
+        )
+        if (at !== undefined) return valueAt(frame.segment, at as Offset) ?? undefined
+      }
+      return tree.get(key)
+    },
+    range(from, to, reverse) {
+      const changes = changesIn(frames)
+      return mergedRange([changes.range(from, to, reverse), tree.range(from, to, reverse)], reverse)
+    },
+  }
+}
+
+/** The last change of each key. */
+export function changesIn(frames: readonly Frame[]): ChangeBuffer {
+  const changes = newChangeBuffer()
+  for (const frame of frames) {
+    for (const offset of changeOffsets([frame])) {
+      changes.put(keyAt(frame.segment, offset), valueAt(frame.segment, offset))
+    }
+  }
+  return changes
 }

@@ -9,13 +9,20 @@
 import { dirname } from 'node:path'
 import { fault } from '../../core/faults.ts'
 import { newChangeBuffer } from '../change-buffer.ts'
-import { fileFault, isFull, syncFolder } from '../file-system.ts'
+import { fileFault, isFull, settledUninterrupted, syncFolder } from '../file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { CommitLog, NewFrame } from './commit-log.ts'
 import type { Manifest } from './manifest.ts'
 import { type RecoveredSegment, removeSegments, segmentPaths } from './recovery.ts'
-import { createSegment, openSegment, type Segment, type SegmentOptions } from './segment.ts'
-import { endOfBlock } from './segment-file.ts'
+import {
+  block_bytes,
+  createFile,
+  endOfBlock,
+  type OnUnsupported,
+  openFile,
+  type SegmentFile,
+  startOfBlock,
+} from './segment-file.ts'
 import { type CommitLogWriter, type RecoveredFrames, writerOver } from './writer.ts'
 
 /** Two segments as they are created, and their entries in the folder. */
@@ -148,5 +155,107 @@ async function openBoth(
   } catch (error) {
     await opened.close()
     throw error
+  }
+}
+
+export interface SegmentOptions {
+  /** Whether short writes may block this thread; true by default. */
+  readonly blocking?: boolean
+  readonly onUnsupported?: OnUnsupported
+}
+
+export interface Segment {
+  /**
+   * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
+   * file, which must be preallocated. One write at a time, each after the last one of the round.
+   * Resolves with its milliseconds.
+   */
+  write(arena: Buffer, from: number, to: number): Promise<number>
+  /** Writes up to this position allocate nothing on the disk. */
+  preallocatedBytes(): number
+  /** Makes it so many at least; nothing else has changed if it rejects. */
+  preallocate(bytes: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Preallocated at a time: little enough to bound the latency of a write that waits for it. */
+const ahead_bytes = 1024 * 1024
+const zeros = Buffer.alloc(ahead_bytes)
+
+/** A write is synchronous up to this size, while the mean write takes no longer. */
+const inline = { bytes_max: 64 * 1024, took_ms_max: 0.3 }
+
+/** Creates the file (mode 0600) and preallocates its beginning; rejects if it exists. */
+export async function createSegment(path: string, options: SegmentOptions): Promise<Segment> {
+  const file = await createFile(path, options.onUnsupported)
+  try {
+    await file.fill(zeros, 0)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return segmentOver(file, zeros.length, options)
+}
+
+/** Opens the file of an earlier process. What it holds is durable once this resolves. */
+export async function openSegment(path: string, options: SegmentOptions): Promise<Segment> {
+  const file = await openFile(path, options.onUnsupported)
+  try {
+    await settledUninterrupted(file.sync)
+    return segmentOver(file, startOfBlock(await file.bytes()), options)
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+function segmentOver(
+  file: SegmentFile,
+  bytes: number,
+  { blocking = true }: SegmentOptions,
+): Segment {
+  let filled_bytes = bytes
+  let filling: Promise<void> | undefined
+  /** Moving average of the short writes. */
+  let took_ms = inline.took_ms_max + 1
+  const may_block = blocking && file.syncs_itself
+
+  async function fill(): Promise<void> {
+    await file.fill(zeros, filled_bytes)
+    filled_bytes += ahead_bytes
+  }
+
+  function fillAhead(end: number): void {
+    if (filled_bytes - end >= ahead_bytes / 2 || filling !== undefined) return
+    filling = fill().finally(() => {
+      filling = undefined
+    })
+    // A broken disk shows at the next write.
+    filling.catch(() => {})
+  }
+
+  return {
+    async write(arena, from, to) {
+      const at = startOfBlock(from)
+      const end = endOfBlock(to)
+      const blocks = arena.subarray(at, end)
+      fillAhead(end)
+      const is_short = blocks.length <= inline.bytes_max
+      const began_ms = performance.now()
+      if (may_block && is_short && took_ms <= inline.took_ms_max) file.writeNow(blocks, at)
+      else await file.write(blocks, at)
+      const write_ms = performance.now() - began_ms
+      if (is_short) took_ms += (write_ms - took_ms) / 8
+      return write_ms
+    },
+    preallocatedBytes: () => filled_bytes - block_bytes,
+    async preallocate(bytes) {
+      await filling?.catch(() => {})
+      while (bytes + block_bytes > filled_bytes) await fill()
+    },
+    async close() {
+      await filling?.catch(() => {})
+      await file.close()
+    },
   }
 }

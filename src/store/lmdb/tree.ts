@@ -14,7 +14,6 @@ import { copyDatabase } from './backup.ts'
 import type { CheckedReads } from './checked-reads.ts'
 import { damageOf } from './damage.ts'
 import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
-import { newLastKeys } from './last-keys.ts'
 import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
 
 export interface LmdbTreeOptions {
@@ -194,4 +193,37 @@ function* rangeOf(db: LmdbDatabase, from: Key, to: Key, reverse: boolean): Gener
     ? { start: high, exclusiveStart: !with_high, end: low, inclusiveEnd: !without_low }
     : { start: low, exclusiveStart: without_low, end: high, inclusiveEnd: with_high }
   yield* db.getRange({ ...bounds, reverse })
+}
+
+export interface LastKeys {
+  /** True only if the key is in a family, after all that the file has of it. */
+  isAfter(key: Key): boolean
+  /** The file may have others. */
+  forget(): void
+}
+
+/** All keys of the families, and no others, begin with the same character. */
+export function newLastKeys(
+  families: readonly KeyRange[],
+  lastIn: (family: KeyRange) => Key | undefined,
+): LastKeys {
+  const first = families[0]?.from.charCodeAt(0)
+  const known = new Map<KeyRange, Key>()
+
+  function lastOf(family: KeyRange): Key {
+    const found = known.get(family) ?? lastIn(family) ?? family.from
+    known.set(family, found)
+    return found
+  }
+
+  return {
+    isAfter(key) {
+      if (key.charCodeAt(0) !== first) return false
+      for (const family of families) {
+        if (key >= family.from && key < family.to) return key > lastOf(family)
+      }
+      return false
+    },
+    forget: () => known.clear(),
+  }
 }
