@@ -62,6 +62,8 @@ function processWith(middle: object, head: object = {}): JsonObject {
   } as JsonObject
 }
 
+const mid = (says: string): string => `nodes[1] "Middle": ${says}`
+
 const good = processWith({ condition: { logics: to_end } })
 
 test('a valid definition compiles to its graph', () => {
@@ -149,89 +151,56 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   [
     processWith({ id: '' }),
     [
-      'nodes[1] "Middle": id is "", a text of 1 to 64 characters was expected',
+      mid('id is "", a text of 1 to 64 characters was expected'),
       'nodes[0] "Start": to_node_id "mid" is no node',
     ],
   ],
   [
     processWith({ id: '𝒳'.repeat(65) }),
     [
-      `nodes[1] "Middle": id is "${'𝒳'.repeat(65)}", a text of 1 to 64 characters was expected`,
+      mid(`id is "${'𝒳'.repeat(65)}", a text of 1 to 64 characters was expected`),
       'nodes[0] "Start": to_node_id "mid" is no node',
     ],
   ],
-  [
-    processWith({ obj_type: 5 }),
-    ['nodes[1] "Middle": obj_type is 5, one of 0 1 2 3 4 was expected'],
-  ],
-  [
-    processWith({ obj_type: '05' }),
-    ['nodes[1] "Middle": obj_type is "05", one of 0 1 2 3 4 was expected'],
-  ],
+  [processWith({ obj_type: 5 }), [mid('obj_type is 5, one of 0 1 2 3 4 was expected')]],
+  [processWith({ obj_type: '05' }), [mid('obj_type is "05", one of 0 1 2 3 4 was expected')]],
   [processWith({ title: [] }), ['nodes[1] "mid": title is an array, a text was expected']],
-  [processWith({ condition: 1 }), ['nodes[1] "Middle": condition is 1, an object was expected']],
-  [
-    processWith({ condition: { logics: {} } }),
-    ['nodes[1] "Middle": logics is an object, an array was expected'],
-  ],
-  [
-    processWith({ options: '{"save' }),
-    ['nodes[1] "Middle": options is "{\\"save", an object was expected'],
-  ],
-  [logics(null), ['nodes[1] "Middle": logics[0] is null, an object was expected']],
-  [logics({ type: 'go' }), ['nodes[1] "Middle": to_node_id nothing is no node']],
-  [
-    logics({ type: 'set_param', err_node_id: 'x' }),
-    ['nodes[1] "Middle": err_node_id "x" is no node'],
-  ],
-  [
-    logics({ type: 'git_call' }),
-    [`nodes[1] "Middle": logics[0] type "git_call" is not run here ${by_handler}`],
-  ],
-  [
-    logics({ type: 'db_call' }),
-    [`nodes[1] "Middle": logics[0] type "db_call" is not run here ${by_handler}`],
-  ],
-  [
-    logics({ type: 'api_form' }),
-    [`nodes[1] "Middle": logics[0] type "api_form" is not run here ${by_handler}`],
-  ],
+  [processWith({ condition: 1 }), [mid('condition is 1, an object was expected')]],
+  [processWith({ condition: { logics: {} } }), [mid('logics is an object, an array was expected')]],
+  [processWith({ options: '{"save' }), [mid('options is "{\\"save", an object was expected')]],
+  [logics(null), [mid('logics[0] is null, an object was expected')]],
+  [logics({ type: 'go' }), [mid('to_node_id nothing is no node')]],
+  [logics({ type: 'set_param', err_node_id: 'x' }), [mid('err_node_id "x" is no node')]],
+  [logics({ type: 'git_call' }), [mid(`logics[0] type "git_call" is not run here ${by_handler}`)]],
+  [logics({ type: 'db_call' }), [mid(`logics[0] type "db_call" is not run here ${by_handler}`)]],
+  [logics({ type: 'api_form' }), [mid(`logics[0] type "api_form" is not run here ${by_handler}`)]],
   ...['x', 'toString', 'API_COPY'].map((type): [unknown, string[]] => [
     logics({ type }),
-    [`nodes[1] "Middle": logics[0] type "${type}" is no logic of this release`],
+    [mid(`logics[0] type "${type}" is no logic of this release`)],
   ]),
   [
     logics({ type: 'go_if_const', to_node_id: 'end', conditions: {} }),
-    ['nodes[1] "Middle": logics[0] go_if_const: conditions is an object, an array was expected'],
+    [mid('logics[0] go_if_const: conditions is an object, an array was expected')],
   ],
-  [
-    timer({ type: 'count', value: 5, esc_node_id: 'x' }),
-    ['nodes[1] "Middle": esc_node_id "x" is no node'],
-  ],
+  [timer({ type: 'count', value: 5, esc_node_id: 'x' }), [mid('esc_node_id "x" is no node')]],
   ...[0, -1, 1.5, 'x', '', null].map((value): [unknown, string[]] => [
     timer({ type: 'count', value, esc_node_id: 'end' }),
-    [`nodes[1] "Middle": semaphors[0] count: value ${JSON.stringify(value)} is no number of tasks`],
+    [mid(`semaphors[0] count: value ${JSON.stringify(value)} is no number of tasks`)],
   ]),
   [
     timer({ type: 'size', value: 5 }),
-    ['nodes[1] "Middle": semaphors[0] type "size" is neither "time" nor "count"'],
+    [mid('semaphors[0] type "size" is neither "time" nor "count"')],
   ],
-  [timer({ value: 5, to_node_id: 'x' }), ['nodes[1] "Middle": to_node_id "x" is no node']],
-  [
-    timer({}),
-    ['nodes[1] "Middle": semaphors[0] time: value nothing is neither seconds nor a template'],
-  ],
-  [
-    timer({ value: -1 }),
-    ['nodes[1] "Middle": semaphors[0] time: value -1 is no number of seconds from 0'],
-  ],
+  [timer({ value: 5, to_node_id: 'x' }), [mid('to_node_id "x" is no node')]],
+  [timer({}), [mid('semaphors[0] time: value nothing is neither seconds nor a template')]],
+  [timer({ value: -1 }), [mid('semaphors[0] time: value -1 is no number of seconds from 0')]],
   [
     timer({ value: '1.5' }),
-    ['nodes[1] "Middle": semaphors[0] time: value "1.5" is neither seconds nor a template'],
+    [mid('semaphors[0] time: value "1.5" is neither seconds nor a template')],
   ],
   [
     timer({ value: '{{a' }),
-    ['nodes[1] "Middle": semaphors[0] time: value "{{a" is neither seconds nor a template'],
+    [mid('semaphors[0] time: value "{{a" is neither seconds nor a template')],
   ],
   [{ ...good, params: { a: 1 } }, ['params: is an object, an array was expected']],
   [{ ...good, params: [1] }, ['params[0]: is 1, an object was expected']],
@@ -287,23 +256,20 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
   ]),
   ...[undefined, null, ''].map((esc_node_id): [JsonObject, string[]] => [
     timer({ type: 'count', value: 5, esc_node_id }),
-    ['nodes[1] "Middle": semaphors[0] count: has no esc_node_id and does nothing'],
+    [mid('semaphors[0] count: has no esc_node_id and does nothing')],
   ]),
   [
     logics({ type: 'set_param', extra: { a: 1 }, extra_type: { a: 'integer' } }),
     [
-      'nodes[1] "Middle": logics[0] set_param: extra_type["a"] "integer" is none of ' +
+      mid('logics[0] set_param: extra_type["a"] "integer" is none of ') +
         'string number boolean array object: nothing is converted',
     ],
   ],
-  [
-    logics({ type: 'api_callback' }),
-    ['nodes[1] "Middle": waits for a callback without a time limit'],
-  ],
+  [logics({ type: 'api_callback' }), [mid('waits for a callback without a time limit')]],
   [
     processWith({}),
     [
-      'nodes[1] "Middle": a task that no logic sends on rests here without a time limit',
+      mid('a task that no logic sends on rests here without a time limit'),
       'nodes[2] "End": nothing leads here from the start',
     ],
   ],
@@ -315,7 +281,7 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
   [
     timer({ value: '1', dimension: 'day' }),
     [
-      'nodes[1] "Middle": semaphors[0] time: value "1" counts seconds, ' +
+      mid('semaphors[0] time: value "1" counts seconds, ') +
         'dimension "day" is only how editors show it',
     ],
   ],
@@ -329,7 +295,7 @@ const warnings: [definition: JsonObject, warnings: string[]][] = [
   ],
   ...[[], null, undefined].map((conditions): [JsonObject, string[]] => [
     logics({ type: 'go_if_const', to_node_id: 'end', conditions }),
-    ['nodes[1] "Middle": logics[0] go_if_const: has no conditions and always moves on'],
+    [mid('logics[0] go_if_const: has no conditions and always moves on')],
   ]),
 ]
 

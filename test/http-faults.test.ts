@@ -11,9 +11,8 @@ import { type Answer, exchange } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 import { refusalsOf, withEvents } from './support/told-events.ts'
 
-interface Row {
-  readonly says: string
-  readonly code: WholeFaultCode
+type Send = (server: TestHttp) => string | Uint8Array
+interface More {
   /** If it differs from the table's. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -26,8 +25,8 @@ interface Row {
   readonly is_of_path?: true
   /** The calls of `onBug`. */
   readonly bugs?: number
-  send(server: TestHttp): string | Uint8Array
 }
+type Row = readonly [says: string, code: WholeFaultCode, send: Send, more?: More]
 
 const body = createBody('r')
 const old = '1370442000'
@@ -39,289 +38,274 @@ const health = (code: WholeFaultCode): Partial<ServedEngine> => ({ health: () =>
 const submit = (thrown: unknown): Partial<ServedEngine> => ({
   submit: () => Promise.reject(thrown),
 })
+const posted: Send = (server) => server.post(body)
 const retry = { 'retry-after': '1' }
 const drain = { 'retry-after': '5' }
 
-const rows: Row[] = [
-  { says: 'no HTTP', code: 'bad_request', closes: true, send: () => 'hello\r\n\r\n' },
-  {
-    says: 'headers over the limit',
-    code: 'bad_request',
-    status: 431,
-    closes: true,
-    send: (server) => server.post(body, { headers: [`X: ${'x'.repeat(9000)}`] }),
-  },
-  {
-    says: 'too many headers',
-    code: 'bad_request',
-    status: 431,
-    closes: true,
-    send: (server) => server.post(body, { headers: Array(64).fill('A: b') }),
-  },
-  {
-    says: 'HTTP/2',
-    code: 'bad_request',
-    closes: true,
-    description: 'this is HTTP/2, and this port speaks HTTP/1.1',
-    send: () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  },
-  {
-    says: 'TLS',
-    code: 'bad_request',
-    closes: true,
-    description: 'this is TLS, and this port speaks plain HTTP',
-    send: () => Buffer.from('16030100c8010000c40303', 'hex'),
-  },
-  {
-    says: 'milliseconds, by GET, while the engine closes',
-    is_of_path: true,
-    code: 'bad_request',
-    description: 'timestamp: Unix seconds; this looks like milliseconds: "1370442000000"',
-    over: health('shutting_down'),
-    send: (server) =>
+const rows: readonly Row[] = [
+  ['no HTTP', 'bad_request', () => 'hello\r\n\r\n', { closes: true }],
+  [
+    'headers over the limit',
+    'bad_request',
+    (server) => server.post(body, { headers: [`X: ${'x'.repeat(9000)}`] }),
+    { status: 431, closes: true },
+  ],
+  [
+    'too many headers',
+    'bad_request',
+    (server) => server.post(body, { headers: Array(64).fill('A: b') }),
+    { status: 431, closes: true },
+  ],
+  [
+    'HTTP/2',
+    'bad_request',
+    () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    { closes: true, description: 'this is HTTP/2, and this port speaks HTTP/1.1' },
+  ],
+  [
+    'TLS',
+    'bad_request',
+    () => Buffer.from('16030100c8010000c40303', 'hex'),
+    { closes: true, description: 'this is TLS, and this port speaks plain HTTP' },
+  ],
+  [
+    'milliseconds, by GET, while the engine closes',
+    'bad_request',
+    (server) =>
       `GET ${server.path('', { timestamp: '1370442000000' })} HTTP/1.1\r\nHost: x\r\n\r\n`,
-  },
-  {
-    says: 'a name for a user, before its body',
-    is_of_path: true,
-    code: 'bad_request',
-    closes: true,
-    description: 'user: the number of a user, such as 13000; this looks like a name: "joe"',
-    send: (server) => headOnly(server, 99_999).replace(/json.13000/, 'json/joe'),
-  },
-  {
-    says: 'another path, before its body',
-    code: 'not_found',
-    closes: true,
-    send: () => 'POST /api/3/json HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n',
-  },
-  { says: 'the root', code: 'not_found', send: () => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
-  {
-    says: 'GET',
-    code: 'method_not_allowed',
-    description: 'only POST: what is signed is the body of the request',
-    headers: { allow: 'POST' },
-    send: (server) => `GET ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
-  },
-  {
-    says: 'GET, to be signed in headers',
-    code: 'method_not_allowed',
-    headers: { allow: 'POST' },
-    send: () => 'GET /api/1/json HTTP/1.1\r\nHost: x\r\n\r\n',
-  },
-  {
-    says: 'HEAD',
-    code: 'method_not_allowed',
-    headers: { allow: 'POST' },
-    bodiless: true,
-    send: (server) => `HEAD ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
-  },
-  {
-    says: 'POST to health',
-    code: 'method_not_allowed',
-    headers: { allow: 'GET, HEAD' },
-    send: () => 'POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n',
-  },
-  {
-    says: 'the engine closes',
-    code: 'shutting_down',
-    headers: drain,
-    closes: true,
-    over: health('shutting_down'),
-    send: (server) => headOnly(server, 100, ...gzip),
-  },
-  {
-    says: 'the engine closed meanwhile',
-    code: 'shutting_down',
-    headers: drain,
-    closes: true,
-    over: submit(fault('shutting_down')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'the store has failed, before the body',
-    code: 'store_failed',
-    over: health('store_failed'),
-    send: (server) => headOnly(server, 100, ...gzip),
-  },
-  {
-    says: 'the commit failed',
-    code: 'store_failed',
-    over: submit(fault('store_failed', 'disk gone')),
-    description: 'disk gone',
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'the key file is missing',
-    code: 'store_failed',
-    over: {
-      users: {
-        secrets: () => {
-          throw fault('store_failed', '/data/key is missing', { outside: 'no key' })
-        },
-      } as unknown as ServedEngine['users'],
+    {
+      is_of_path: true,
+      description: 'timestamp: Unix seconds; this looks like milliseconds: "1370442000000"',
+      over: health('shutting_down'),
     },
-    description: 'no key',
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'a full queue, before the body',
-    code: 'overloaded',
-    headers: retry,
-    over: health('overloaded'),
-    send: (server) => headOnly(server, 100, ...gzip),
-  },
-  {
-    says: 'a full queue',
-    code: 'overloaded',
-    headers: retry,
-    over: submit(fault('overloaded')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'no space',
-    code: 'no_space',
-    over: submit(fault('no_space')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'gzip, before the body and its size',
-    code: 'unsupported_encoding',
-    closes: true,
-    send: (server) => headOnly(server, 1e9, ...gzip),
-  },
-  {
-    says: 'a length over the limit, before the body',
-    code: 'body_too_large',
-    closes: true,
-    description: 'the body is over 1000 bytes',
-    options: { limits: { body_bytes_max: 1000 } },
-    send: (server) => headOnly(server, 1001),
-  },
-  {
-    says: 'a length no double holds',
-    code: 'body_too_large',
-    closes: true,
-    send: (server) =>
+  ],
+  [
+    'a name for a user, before its body',
+    'bad_request',
+    (server) => headOnly(server, 99_999).replace(/json.13000/, 'json/joe'),
+    {
+      is_of_path: true,
+      closes: true,
+      description: 'user: the number of a user, such as 13000; this looks like a name: "joe"',
+    },
+  ],
+  [
+    'another path, before its body',
+    'not_found',
+    () => 'POST /api/3/json HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n',
+    { closes: true },
+  ],
+  ['the root', 'not_found', () => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+  [
+    'GET',
+    'method_not_allowed',
+    (server) => `GET ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    {
+      description: 'only POST: what is signed is the body of the request',
+      headers: { allow: 'POST' },
+    },
+  ],
+  [
+    'GET, to be signed in headers',
+    'method_not_allowed',
+    () => 'GET /api/1/json HTTP/1.1\r\nHost: x\r\n\r\n',
+    { headers: { allow: 'POST' } },
+  ],
+  [
+    'HEAD',
+    'method_not_allowed',
+    (server) => `HEAD ${server.path('')} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    { headers: { allow: 'POST' }, bodiless: true },
+  ],
+  [
+    'POST to health',
+    'method_not_allowed',
+    () => 'POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n',
+    { headers: { allow: 'GET, HEAD' } },
+  ],
+  [
+    'the engine closes',
+    'shutting_down',
+    (server) => headOnly(server, 100, ...gzip),
+    { headers: drain, closes: true, over: health('shutting_down') },
+  ],
+  [
+    'the engine closed meanwhile',
+    'shutting_down',
+    posted,
+    { headers: drain, closes: true, over: submit(fault('shutting_down')) },
+  ],
+  [
+    'the store has failed, before the body',
+    'store_failed',
+    (server) => headOnly(server, 100, ...gzip),
+    { over: health('store_failed') },
+  ],
+  [
+    'the commit failed',
+    'store_failed',
+    posted,
+    { over: submit(fault('store_failed', 'disk gone')), description: 'disk gone' },
+  ],
+  [
+    'the key file is missing',
+    'store_failed',
+    posted,
+    {
+      over: {
+        users: {
+          secrets: () => {
+            throw fault('store_failed', '/data/key is missing', { outside: 'no key' })
+          },
+        } as unknown as ServedEngine['users'],
+      },
+      description: 'no key',
+    },
+  ],
+  [
+    'a full queue, before the body',
+    'overloaded',
+    (server) => headOnly(server, 100, ...gzip),
+    { headers: retry, over: health('overloaded') },
+  ],
+  ['a full queue', 'overloaded', posted, { headers: retry, over: submit(fault('overloaded')) }],
+  ['no space', 'no_space', posted, { over: submit(fault('no_space')) }],
+  [
+    'gzip, before the body and its size',
+    'unsupported_encoding',
+    (server) => headOnly(server, 1e9, ...gzip),
+    { closes: true },
+  ],
+  [
+    'a length over the limit, before the body',
+    'body_too_large',
+    (server) => headOnly(server, 1001),
+    {
+      closes: true,
+      description: 'the body is over 1000 bytes',
+      options: { limits: { body_bytes_max: 1000 } },
+    },
+  ],
+  [
+    'a length no double holds',
+    'body_too_large',
+    (server) =>
       `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\nContent-Length: 18446744073709551615\r\n\r\n`,
-  },
-  {
-    says: 'chunks over the limit',
-    code: 'body_too_large',
-    closes: true,
-    options: { limits: { body_bytes_max: 1000 } },
-    send: (server) =>
+    { closes: true },
+  ],
+  [
+    'chunks over the limit',
+    'body_too_large',
+    (server) =>
       `POST ${server.path('x')} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n` +
       `3e8\r\n${'x'.repeat(1000)}\r\n1\r\nx`,
-  },
-  {
-    says: 'a body that does not come',
-    code: 'request_timeout',
-    closes: true,
-    options: { limits: { request_ms_max: 60 } },
-    send: (server) => `${headOnly(server, 2)}x`,
-  },
-  {
-    says: 'a wrong secret, and an old time, and no JSON',
-    code: 'bad_signature',
-    description: 'unknown user or wrong signature',
-    send: (server) => server.post('x', { secret: 'y', timestamp: old }),
-  },
-  {
-    says: 'an unknown user is answered alike',
-    code: 'bad_signature',
-    description: 'unknown user or wrong signature',
-    send: (server) => server.post('x', { user: '13001', timestamp: old }),
-  },
-  {
-    says: 'no signature in the headers, and no JSON',
-    code: 'bad_signature',
-    description:
-      /^X-API-Login: .*; this header is missing\. X-API-Timestamp: .* missing\. X-API-Sig/,
-    send: (server) =>
+    { closes: true, options: { limits: { body_bytes_max: 1000 } } },
+  ],
+  [
+    'a body that does not come',
+    'request_timeout',
+    (server) => `${headOnly(server, 2)}x`,
+    { closes: true, options: { limits: { request_ms_max: 60 } } },
+  ],
+  [
+    'a wrong secret, and an old time, and no JSON',
+    'bad_signature',
+    (server) => server.post('x', { secret: 'y', timestamp: old }),
+    { description: 'unknown user or wrong signature' },
+  ],
+  [
+    'an unknown user is answered alike',
+    'bad_signature',
+    (server) => server.post('x', { user: '13001', timestamp: old }),
+    { description: 'unknown user or wrong signature' },
+  ],
+  [
+    'no signature in the headers, and no JSON',
+    'bad_signature',
+    (server) =>
       `POST ${server.path('', { sign: 'hmac' })} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`,
-  },
-  {
-    says: 'an unknown user in the headers is answered alike',
-    code: 'bad_signature',
-    description: 'unknown user or wrong signature',
-    send: (server) => server.post('x', { sign: 'hmac', user: '13001', timestamp: old }),
-  },
-  {
-    says: 'no signature in the headers, and a length over the limit',
-    code: 'body_too_large',
-    closes: true,
-    send: () => 'POST /api/1/json HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n',
-  },
-  {
-    says: 'an old time in the headers, and no JSON',
-    code: 'stale_timestamp',
-    send: (server) => server.post('x', { sign: 'hmac', timestamp: old }),
-  },
-  {
-    says: 'an old time, and no JSON',
-    code: 'stale_timestamp',
-    description:
-      /^timestamp outside the window: \d+(\.\d+)? s behind the server's time, 1\d{9}(\.\d+)?; the window is 300 s$/,
-    send: (server) => server.post('x', { timestamp: old }),
-  },
-  {
-    says: 'a time to come',
-    code: 'stale_timestamp',
-    description: / s ahead of the server's time, /,
-    send: (server) => server.post(body, { timestamp: '9999999999.5' }),
-  },
-  {
-    says: 'the rate of the engine',
-    code: 'rate_limited',
-    headers: retry,
-    over: submit(fault('rate_limited')),
-    send: (server) => server.post(body),
-  },
-  { says: 'no JSON', code: 'format_error', send: (server) => server.post('{"ops":') },
-  { says: 'no body', code: 'format_error', send: (server) => server.post('') },
-  { says: 'no ops', code: 'format_error', send: (server) => server.post('{}') },
-  {
-    says: 'too many ops',
-    code: 'too_many_ops',
-    options: { limits: { ops_max: 1 } },
-    send: (server) => server.post('{"ops":[1,2]}'),
-  },
-  {
-    says: 'applied before, and its answer is not repeated',
-    code: 'repeated_request',
-    over: submit(fault('repeated_request')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'a key of another request',
-    code: 'request_key_reused',
-    over: submit(fault('request_key_reused')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'a bug keeps its text',
-    code: 'internal_error',
-    description: 'internal error',
-    bugs: 1,
-    over: submit(new Error('secret words')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'a bug the engine has seen keeps its text',
-    code: 'internal_error',
-    description: 'internal error',
-    over: submit(fault('internal_error', 'secret words')),
-    send: (server) => server.post(body),
-  },
-  {
-    says: 'a fault that is no answer to a request is a bug',
-    code: 'internal_error',
-    description: 'internal error',
-    bugs: 1,
-    over: submit(fault('user_exists')),
-    send: (server) => server.post(body),
-  },
+    {
+      description:
+        /^X-API-Login: .*; this header is missing\. X-API-Timestamp: .* missing\. X-API-Sig/,
+    },
+  ],
+  [
+    'an unknown user in the headers is answered alike',
+    'bad_signature',
+    (server) => server.post('x', { sign: 'hmac', user: '13001', timestamp: old }),
+    { description: 'unknown user or wrong signature' },
+  ],
+  [
+    'no signature in the headers, and a length over the limit',
+    'body_too_large',
+    () => 'POST /api/1/json HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n',
+    { closes: true },
+  ],
+  [
+    'an old time in the headers, and no JSON',
+    'stale_timestamp',
+    (server) => server.post('x', { sign: 'hmac', timestamp: old }),
+  ],
+  [
+    'an old time, and no JSON',
+    'stale_timestamp',
+    (server) => server.post('x', { timestamp: old }),
+    {
+      description:
+        /^timestamp outside the window: \d+(\.\d+)? s behind the server's time, 1\d{9}(\.\d+)?; the window is 300 s$/,
+    },
+  ],
+  [
+    'a time to come',
+    'stale_timestamp',
+    (server) => server.post(body, { timestamp: '9999999999.5' }),
+    { description: / s ahead of the server's time, / },
+  ],
+  [
+    'the rate of the engine',
+    'rate_limited',
+    posted,
+    { headers: retry, over: submit(fault('rate_limited')) },
+  ],
+  ['no JSON', 'format_error', (server) => server.post('{"ops":')],
+  ['no body', 'format_error', (server) => server.post('')],
+  ['no ops', 'format_error', (server) => server.post('{}')],
+  [
+    'too many ops',
+    'too_many_ops',
+    (server) => server.post('{"ops":[1,2]}'),
+    { options: { limits: { ops_max: 1 } } },
+  ],
+  [
+    'applied before, and its answer is not repeated',
+    'repeated_request',
+    posted,
+    { over: submit(fault('repeated_request')) },
+  ],
+  [
+    'a key of another request',
+    'request_key_reused',
+    posted,
+    { over: submit(fault('request_key_reused')) },
+  ],
+  [
+    'a bug keeps its text',
+    'internal_error',
+    posted,
+    { description: 'internal error', bugs: 1, over: submit(new Error('secret words')) },
+  ],
+  [
+    'a bug the engine has seen keeps its text',
+    'internal_error',
+    posted,
+    { description: 'internal error', over: submit(fault('internal_error', 'secret words')) },
+  ],
+  [
+    'a fault that is no answer to a request is a bug',
+    'internal_error',
+    posted,
+    { description: 'internal error', bugs: 1, over: submit(fault('user_exists')) },
+  ],
 ]
 
 /** The server whose requests are signed so where nothing else is said. */
@@ -334,27 +318,27 @@ function signing(server: TestHttp, sign: 'path' | 'hmac'): TestHttp {
 }
 
 describe('whole-request faults', () => {
-  const forms = rows.flatMap((row) =>
+  const forms = rows.flatMap(([says, code, send, more = {}]) =>
     (['path', 'hmac'] as const)
-      .filter((sign) => sign === 'path' || row.is_of_path !== true)
-      .map((sign) => ({ row, sign })),
+      .filter((sign) => sign === 'path' || more.is_of_path !== true)
+      .map((sign) => ({ says, code, send, more, sign })),
   )
-  for (const { row, sign } of forms) {
-    test(`${row.code}: ${row.says}, by ${sign}`, async () => {
+  for (const { says, code, send, more, sign } of forms) {
+    test(`${code}: ${says}, by ${sign}`, async () => {
       const bugs: unknown[] = []
-      const options: HttpOptions = { ...row.options, onBug: (bug) => bugs.push(bug) }
-      const server = await openHttp(options, row.over)
+      const options: HttpOptions = { ...more.options, onBug: (bug) => bugs.push(bug) }
+      const server = await openHttp(options, more.over)
       try {
         const [answer, events] = await withEvents(() =>
-          exchange(server.port, row.send(signing(server, sign)), row.bodiless),
+          exchange(server.port, send(signing(server, sign)), more.bodiless),
         )
-        check(row, answer)
-        assert.equal(bugs.length, row.bugs ?? 0)
-        // Of a bug its own line is told, once.
-        assert.deepEqual(refusalsOf(events), row.code === 'internal_error' ? [] : [row.code])
-        assert.equal(events.filter(({ event }) => event === 'bug').length, row.bugs ?? 0)
+        check(code, more, answer)
+        assert.equal(bugs.length, more.bugs ?? 0)
+        // A bug is logged in its own line, once.
+        assert.deepEqual(refusalsOf(events), code === 'internal_error' ? [] : [code])
+        assert.equal(events.filter(({ event }) => event === 'bug').length, more.bugs ?? 0)
         assert.ok(!JSON.stringify(events).includes(server.secret))
-        if (row.over === undefined) assert.equal(codeOf(await server.send(createBody('s'))), 'ok')
+        if (more.over === undefined) assert.equal(codeOf(await server.send(createBody('s'))), 'ok')
       } finally {
         await server.close()
       }
@@ -362,12 +346,12 @@ describe('whole-request faults', () => {
   }
 
   test('each row of the table is provoked', () => {
-    const provoked = new Set<string>(rows.map((row) => row.code))
+    const provoked = new Set<string>(rows.map(([, code]) => code))
     for (const code of Object.keys(wholeFaults)) assert.ok(provoked.has(code), code)
   })
 
-  function check(row: Row, answer: Answer): void {
-    assert.equal(answer.status, row.status ?? wholeFaults[row.code].http)
+  function check(code: WholeFaultCode, row: More, answer: Answer): void {
+    assert.equal(answer.status, row.status ?? wholeFaults[code].http)
     assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
     const closes = row.closes ? 'close' : 'keep-alive'
     assert.equal(answer.headers.connection, closes)
@@ -378,7 +362,7 @@ describe('whole-request faults', () => {
     if (row.bodiless) return
     const said = JSON.parse(answer.body)
     assert.deepEqual(Object.keys(said), ['request_proc', 'ops', 'description'])
-    assert.equal(said.request_proc, row.code)
+    assert.equal(said.request_proc, code)
     assert.deepEqual(said.ops, [])
     const { description: wanted } = row
     if (wanted instanceof RegExp) assert.match(said.description, wanted)
