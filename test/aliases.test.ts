@@ -2,14 +2,14 @@
  * Aliases: what `@name` in a definition leads to while tasks run, row by row; that a change takes
  * effect at once, that files may come in any order, and whose right an alias acts by.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
+import { go } from './support/processes.ts'
 import { tasksOf } from './support/tasks-of.ts'
-
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
 function processOf(obj_id: number, ...logics: JsonObject[]): JsonObject {
   const nodes: JsonObject[] = [

@@ -3,6 +3,7 @@
  * way runs under a box, the text of a definition cannot become markup, and what is too large, hangs
  * or dies becomes a plain grid.
  */
+
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -14,6 +15,7 @@ import { graphOf } from '../src/console/diagram/graph.ts'
 import { mermaidOf } from '../src/console/diagram/mermaid.ts'
 import { type Pictured, svgOf } from '../src/console/diagram/svg.ts'
 import { fakeClock } from './support/fake-clock.ts'
+import { go } from './support/processes.ts'
 import { runs } from './support/short-run.ts'
 
 interface NodeGiven {
@@ -34,8 +36,6 @@ async function drawn(
   const [drawing] = await draw({ definition_texts: [textOf(nodes)], how })
   return drawing as Drawing
 }
-
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
 const kinds = ['logic', 'start', 'end', 'escalation'] as const
 

@@ -3,6 +3,7 @@
  * any more, reads go on, `onFailure` is called once, and no rejection is unhandled. After reopening
  * the file holds what was acknowledged, with or without the whole failed commit.
  */
+
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,6 +18,7 @@ import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { healthOf } from './support/health.ts'
 import { engineOn } from './support/model-setup.ts'
+import { node } from './support/processes.ts'
 import { turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -27,14 +29,9 @@ const waiting = {
   scheme: {
     nodes: [
       { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
-      {
-        id: 'wait',
-        obj_type: 0,
-        condition: {
-          logics: [{ type: 'api_callback' }],
-          semaphors: [{ type: 'time', value: 60, to_node_id: 'end' }],
-        },
-      },
+      node('wait', 0, [{ type: 'api_callback' }], {
+        semaphors: [{ type: 'time', value: 60, to_node_id: 'end' }],
+      }),
       { id: 'end', obj_type: 2, options: '{"save_task":true}' },
     ],
   },

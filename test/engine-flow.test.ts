@@ -2,6 +2,7 @@
  * Admission and its end: the bounds of the queue and of the disk, closing with ops in flight, and
  * watchers, which get a change once it is durable.
  */
+
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseOp } from '../src/codec/op.ts'
@@ -15,6 +16,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { healthOf } from './support/health.ts'
 import { engineOn } from './support/model-setup.ts'
+import { node } from './support/processes.ts'
 import { failingTree, type HeldTree, heldTree, turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -315,17 +317,10 @@ const timed = {
   scheme: {
     nodes: [
       { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
-      {
-        id: 'wait',
-        obj_type: 0,
-        condition: { logics: [], semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] },
-      },
-      {
-        id: 'work',
+      node('wait', 0, [], { semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] }),
+      node('work', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }], {
         title: 'work',
-        obj_type: 0,
-        condition: { logics: [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }] },
-      },
+      }),
       { id: 'end', obj_type: 2 },
     ],
   },

@@ -2,6 +2,7 @@
  * Fault isolation: a bug in one task, limits that do not fit the file, a full disk, long
  * administration beside callers.
  */
+
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,6 +20,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn, settled } from './support/model-setup.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { go } from './support/processes.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const node = (id: string, obj_type: number, logics: object[], seconds?: number) => ({
@@ -29,7 +31,6 @@ const node = (id: string, obj_type: number, logics: object[], seconds?: number) 
     semaphors: seconds === undefined ? [] : [{ type: 'time', value: seconds, to_node_id: 'then' }],
   },
 })
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const set = (extra: object) => ({ type: 'set_param', extra, extra_type: {} })
 
 /** Waits a second, then a logic that reads the data, then an end that keeps the task. */

@@ -2,6 +2,7 @@
  * Exports on disk: what is read of files, folders and archives, that archives made to do harm are
  * refused with a sentence, and that what is read is stored in one transaction.
  */
+
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,6 +16,7 @@ import { openEngine } from '../src/open.ts'
 import { handler_types } from '../src/process/logics/table.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { top } from './support/package-folder.ts'
+import { node } from './support/processes.ts'
 import { type ZipEnd, type ZipEntry, zip64, zipOf } from './support/zip-file.ts'
 
 const folder = tempFolder()
@@ -32,11 +34,7 @@ function processOf(obj_id: number, conv_id?: unknown): JsonObject {
   const copy = { type: 'api_copy', mode: 'create', conv_id, data: {}, data_type: {} } as JsonObject
   const go = { type: 'go', to_node_id: 'end' }
   const nodes: JsonObject[] = [
-    {
-      id: 'start',
-      obj_type: 1,
-      condition: { logics: conv_id === undefined ? [go] : [copy, go] },
-    },
+    node('start', 1, conv_id === undefined ? [go] : [copy, go]),
     { id: 'end', obj_type: 2 },
   ]
   return { obj_type: 1, obj_id, parent_id: 9, title: `P${obj_id}`, scheme: { nodes } }

@@ -2,6 +2,7 @@
  * The rpcs that wait for a task, cancel it and retry it: what they answer, whom they refuse, and
  * what ends a call that waits.
  */
+
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import {
@@ -20,8 +21,7 @@ import { newUnderway } from '../src/server/http/underway.ts'
 import type { TestClient } from './support/grpc-client.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
-
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
+import { go } from './support/processes.ts'
 
 /** A task waits in `wait`, and fails in `loop`, to which `to` sends it. */
 const definition = {

@@ -2,6 +2,7 @@
  * The synchronous form (wire 1.12): a request that is answered once its tasks are, from what is
  * posted to the address in their data or from their end, and what bounds its waits.
  */
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -21,9 +22,9 @@ import {
   type TestHttp,
   user,
 } from './support/http-server.ts'
+import { go } from './support/processes.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const set = { type: 'set_param', extra: { n: '{{n}}' }, extra_type: { n: 'number' } }
 const api = { type: 'api', method: 'POST', url: '{{__callback_url}}', extra: { got: '{{n}}' } }
 const [keeps, drops, fails, calls] = [2001, 2002, 2003, 2004] as const

@@ -2,6 +2,7 @@
  * Files with several definitions: which ids are replaced and which are not, row by row; that all of
  * a file is stored or nothing; and that an export imports as the same definition.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rawJson } from '../src/codec/json.ts'
@@ -9,9 +10,8 @@ import type { JsonObject, JsonValue } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 import { exportItems } from '../src/process/export-items.ts'
+import { go } from './support/processes.ts'
 import { tasksOf } from './support/tasks-of.ts'
-
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
 const sourcesOf = (value: JsonValue) => [{ name: undefined, value }]
 

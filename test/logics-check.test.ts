@@ -2,6 +2,7 @@
  * `check` and the key families of queues, jobs and sums: each inconsistency is reported, whether it
  * shows from the index or from the task.
  */
+
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,6 +13,7 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { openInProcess } from './support/in-process-tree.ts'
+import { node } from './support/processes.ts'
 
 const now_ms = 1_700_000_000_000
 const definition = {
@@ -19,16 +21,10 @@ const definition = {
   obj_id: 5,
   scheme: {
     nodes: [
-      {
-        id: 's',
-        obj_type: 1,
-        condition: {
-          logics: [
-            { type: 'api_sum', extra: [{ id: '1', name: 'n', value: '1' }] },
-            { type: 'api_queue' },
-          ],
-        },
-      },
+      node('s', 1, [
+        { type: 'api_sum', extra: [{ id: '1', name: 'n', value: '1' }] },
+        { type: 'api_queue' },
+      ]),
     ],
   },
 }

@@ -2,11 +2,11 @@
  * What templates read of other processes, on an engine: counts and sums of nodes, data of tasks, by
  * id and by alias, with and without the right to them.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openEngine } from '../src/index.ts'
-
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
+import { go, node } from './support/processes.ts'
 
 /** Sums `{{n}}` in its node `sum`, and waits in `wait`. */
 const account = {
@@ -15,16 +15,10 @@ const account = {
   scheme: {
     nodes: [
       { id: 'start', obj_type: 1, condition: { logics: [go('sum')] } },
-      {
-        id: 'sum',
-        obj_type: 0,
-        condition: {
-          logics: [
-            { type: 'api_sum', extra: [{ id: '1475', name: 'total', value: '{{n}}' }] },
-            go('wait'),
-          ],
-        },
-      },
+      node('sum', 0, [
+        { type: 'api_sum', extra: [{ id: '1475', name: 'total', value: '{{n}}' }] },
+        go('wait'),
+      ]),
       { id: 'wait', obj_type: 0, condition: { logics: [] } },
     ],
   },
@@ -35,16 +29,10 @@ const reader = (template: string) => ({
   obj_id: 1,
   scheme: {
     nodes: [
-      {
-        id: 'start',
-        obj_type: 1,
-        condition: {
-          logics: [
-            { type: 'set_param', extra: { got: template }, extra_type: { got: 'string' } },
-            go('end'),
-          ],
-        },
-      },
+      node('start', 1, [
+        { type: 'set_param', extra: { got: template }, extra_type: { got: 'string' } },
+        go('end'),
+      ]),
       { id: 'end', obj_type: 2, options: { save_task: true } },
     ],
   },

@@ -2,6 +2,7 @@
  * Waits for results (`Engine.result`): what each resolves with, what ends it otherwise, that no end
  * is missed while commits are under way, and what ten thousand of them take.
  */
+
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Task } from '../src/core/model.ts'
@@ -9,9 +10,9 @@ import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { type FakeClock, fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
+import { go } from './support/processes.ts'
 import { failingTree, heldTree, turns } from './support/store-trees.ts'
 
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const end = (id: string, save_task: boolean): object => ({
   ...{ id, obj_type: 2, condition: { logics: [] }, options: { save_task } },
 })

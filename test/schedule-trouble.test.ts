@@ -2,6 +2,7 @@
  * Schedules when something is in the way: a crash before or after the commit of a due time, a full
  * disk, a process that takes no tasks, a create that is refused.
  */
+
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,6 +20,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { healthOf } from './support/health.ts'
 import { engineOn, settled } from './support/model-setup.ts'
+import { node } from './support/processes.ts'
 import {
   hour_ms,
   job,
@@ -176,11 +178,7 @@ describe('a refused due time', () => {
     scheme: {
       nodes: [
         { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'w' }] } },
-        {
-          id: 'w',
-          obj_type: 0,
-          condition: { logics: [{ type: 'api_callback' }, { type: 'go', to_node_id: 'e' }] },
-        },
+        node('w', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'e' }]),
         { id: 'e', obj_type: 2, options: { save_task: true } },
       ],
     },

@@ -2,6 +2,7 @@
  * The numbers of an engine add up with what it was asked to do: each op, request, job, timer and
  * task is counted once, whatever transactions were shared or rolled back on the way.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { docOfText } from '../src/codec/json.ts'
@@ -14,13 +15,13 @@ import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn, memoryBed, settled } from './support/model-setup.ts'
+import { go } from './support/processes.ts'
 
 const node = (id: string, obj_type: number, logics: object[], semaphors: object[] = []) => ({
   id,
   obj_type,
   condition: { logics, semaphors },
 })
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const second = { type: 'time', value: 1, dimension: 'sec', to_node_id: 'end' }
 
 /** Waits for a callback or a second, works at `Work`, and ends where tasks are kept. */

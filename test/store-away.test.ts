@@ -3,6 +3,7 @@
  * outcome of a commit is not known: nothing that it has read, be it as a result or as a refusal.
  * What an engine does of itself waits meanwhile, and goes on afterwards.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
@@ -12,6 +13,7 @@ import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
+import { go, node } from './support/processes.ts'
 import { turns } from './support/store-trees.ts'
 
 const [a, b] = [metaKey('a'), metaKey('b')]
@@ -123,25 +125,14 @@ test('nothing that was read is answered before it is durable, or while another m
   )
 })
 
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
-
 /** Waits ten seconds, then for a handler, and ends. */
 const timed = {
   obj_id: 'timed',
   scheme: {
     nodes: [
       { id: 'start', obj_type: 1, condition: { logics: [go('wait')] } },
-      {
-        id: 'wait',
-        obj_type: 0,
-        condition: { logics: [], semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] },
-      },
-      {
-        id: 'work',
-        title: 'work',
-        obj_type: 0,
-        condition: { logics: [{ type: 'api_callback' }, go('end')] },
-      },
+      node('wait', 0, [], { semaphors: [{ type: 'time', value: 10, to_node_id: 'work' }] }),
+      node('work', 0, [{ type: 'api_callback' }, go('end')], { title: 'work' }),
       { id: 'end', obj_type: 2 },
     ],
   },

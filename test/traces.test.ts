@@ -3,6 +3,7 @@
  * hours and restarts later; spans come once, of what was committed; and none has data, a ref, a
  * secret or a signature.
  */
+import { go } from './support/processes.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -48,8 +49,6 @@ function node(id: string, obj_type: number, logics: object[], semaphors: object[
   const options = { save_task: true }
   return { id, obj_type, title: `title ${id}`, options, condition: { logics, semaphors } }
 }
-
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 
 /** Waits for a callback at most three hours, then calls the endpoint. */
 function caller(url: string): object {

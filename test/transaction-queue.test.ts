@@ -2,6 +2,7 @@
  * Requests of one turn (engine/transaction-queue): they share a transaction, and each has its own
  * result.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { docOfText } from '../src/codec/json.ts'
@@ -13,9 +14,9 @@ import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { engineOn } from './support/model-setup.ts'
+import { go } from './support/processes.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const node = (id: string, obj_type: number, logics: object[]) => ({
   id,
   obj_type,

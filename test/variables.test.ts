@@ -2,6 +2,7 @@
  * Variables: what `{{env_var[@name]}}` gives, where a value comes from, that no description of a
  * failure shows one, and the file of `serve --variables`.
  */
+
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,17 +15,14 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import { newVariables } from '../src/engine/transactions/variables.ts'
 import { openEngine } from '../src/open.ts'
 import { type Ran, rowsOf, run, tempFolder } from './support/cli-run.ts'
+import { node } from './support/processes.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
 
 function processOf(logic: JsonObject): JsonObject {
   const nodes: JsonObject[] = [
-    {
-      id: 'start',
-      obj_type: 1,
-      condition: { logics: [logic, { type: 'go', to_node_id: 'end' }] },
-    },
+    node('start', 1, [logic, { type: 'go', to_node_id: 'end' }]),
     { id: 'end', obj_type: 2, options: '{"save_task":true}' },
     { id: 'failed', obj_type: 2, options: '{"save_task":true}' },
   ]

@@ -3,9 +3,11 @@
  * file, a task through a callback, a handler and code, a second opening, a reopening. It prints what
  * it saw as one line of JSON: `probe.mjs FILE`.
  */
+
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type * as Index from '../../src/index.ts'
+import { go } from './processes.ts'
 
 export interface Seen {
   readonly machine: string
@@ -25,7 +27,6 @@ const src = 'data.twice = 2 * data.receipt'
 const node = (id: string, ...logics: object[]): object => ({
   ...{ id, title: id, obj_type: id === 'start' ? 1 : 0, condition: { logics } },
 })
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const scheme = {
   nodes: [
     node('start', go('wait')),

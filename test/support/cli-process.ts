@@ -2,6 +2,7 @@
  * Definitions for tests of the command line: one waits for a callback, and one fails its tasks,
  * because its node requires a number.
  */
+import { node } from './processes.ts'
 
 const end = { id: 'end', obj_type: 2, title: 'Done', condition: { logics: [], semaphors: [] } }
 
@@ -16,24 +17,16 @@ export const callback_process = {
   ],
   scheme: {
     nodes: [
-      {
-        id: 'start',
-        obj_type: 1,
-        title: 'Start',
-        condition: { logics: [{ type: 'go', to_node_id: 'wait' }], semaphors: [] },
-      },
-      {
-        id: 'wait',
-        obj_type: 0,
-        title: 'Wait "bank"',
-        condition: {
-          logics: [
-            { type: 'api_callback', is_sync: false },
-            { type: 'go', to_node_id: 'end' },
-          ],
-          semaphors: [],
-        },
-      },
+      node('start', 1, [{ type: 'go', to_node_id: 'wait' }], { title: 'Start' }),
+      node(
+        'wait',
+        0,
+        [
+          { type: 'api_callback', is_sync: false },
+          { type: 'go', to_node_id: 'end' },
+        ],
+        { title: 'Wait "bank"' },
+      ),
       { ...end, options: '{"save_task":true}' },
     ],
   },
@@ -46,18 +39,15 @@ export const failing_process = {
   params: [],
   scheme: {
     nodes: [
-      {
-        id: 'start',
-        obj_type: 1,
-        title: 'Start',
-        condition: {
-          logics: [
-            { type: 'set_param', extra: { sum: '{{text}}' }, extra_type: { sum: 'number' } },
-            { type: 'go', to_node_id: 'end' },
-          ],
-          semaphors: [],
-        },
-      },
+      node(
+        'start',
+        1,
+        [
+          { type: 'set_param', extra: { sum: '{{text}}' }, extra_type: { sum: 'number' } },
+          { type: 'go', to_node_id: 'end' },
+        ],
+        { title: 'Start' },
+      ),
       end,
     ],
   },

@@ -17,6 +17,7 @@ import { storeOf } from '../../src/store/group-commit.ts'
 import { memoryTree } from '../../src/store/memory-tree.ts'
 import { fakeChance, fakeClock } from './fake-clock.ts'
 import { at_once } from './model-setup.ts'
+import { node } from './processes.ts'
 
 export interface Order {
   readonly src: string
@@ -126,14 +127,9 @@ export function codeProcess(src: string, more: { late?: string; broken?: false }
     scheme: {
       nodes: [
         { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'code' }] } },
-        {
-          id: 'code',
-          obj_type: 0,
-          condition: {
-            logics: [code, { type: 'go', to_node_id: 'done' }],
-            semaphors: more.late === undefined ? [] : [semaphor],
-          },
-        },
+        node('code', 0, [code, { type: 'go', to_node_id: 'done' }], {
+          semaphors: more.late === undefined ? [] : [semaphor],
+        }),
         kept('done'),
         kept('broken'),
         kept('late'),

@@ -3,6 +3,7 @@
  * served in the process, by node's own HTTP server over a stream that is no socket, so that a
  * million of them take minutes; or over a socket of the server as it is started elsewhere.
  */
+
 import { Duplex } from 'node:stream'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { serveGrpc } from '../../src/grpc.ts'
@@ -14,6 +15,7 @@ import { serverWith } from '../../src/server/http/server.ts'
 import { attachEvents } from '../../src/server/http/server-events.ts'
 import { type FuzzRequest, fuzz_limits, waitsFor } from './fuzz-requests.ts'
 import { definition, node } from './http-server.ts'
+import { go } from './processes.ts'
 
 export interface FuzzBed {
   readonly engine: ServedEngine
@@ -33,7 +35,6 @@ export interface FuzzBed {
 }
 
 const user = '13000'
-const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 const waiting = (conv_id: number): object =>
   definition(conv_id, [
     node('start', 1, [go('wait')]),

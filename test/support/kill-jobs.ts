@@ -3,9 +3,11 @@
  * call a handler, and leave a mark of each step. A step that was made twice shows twice: in the
  * counter of the task's data, and in the task that it creates in the process of marks.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import type { Handler } from '../../src/engine/api/handler-api.ts'
+import { go } from './processes.ts'
 import { tasksOf } from './tasks-of.ts'
 
 export const work = 'work'
@@ -25,7 +27,6 @@ const node = (
   ...{ id, obj_type, title: id, options: '{"save_task":true}' },
   condition: { logics, semaphors },
 })
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 
 /** `url` is of the server that counts calls. The kind `handled` must have a handler. */
 export async function putJobProcesses(engine: Engine, url: string): Promise<void> {

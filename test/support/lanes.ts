@@ -8,8 +8,10 @@
  * that the batch before it created, and has an op that is refused. Requests of the other ways in
  * have one op.
  */
+
 import type { ClientOp } from '../../src/client/api.ts'
 import type { Task } from '../../src/core/model.ts'
+import { go } from './processes.ts'
 
 /** The first five send batches. */
 export const lane_kinds = [
@@ -63,7 +65,6 @@ export const plain = 'plain'
 const node = (id: string, obj_type: number, condition: object, options?: string) => ({
   ...{ id, obj_type, title: id, condition: { logics: [], semaphors: [], ...condition }, options },
 })
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const is_counter = [{ param: 'counter', const: 'yes', fun: 'eq', cast: 'string' }]
 const back = { type: 'go_if_const', conditions: is_counter, to_node_id: 'wait' }
 const counted = {

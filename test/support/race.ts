@@ -5,6 +5,7 @@
  * modify that demands the wait (`is_sync`, `node_id`) is refused where the wait is over; any other
  * is merged.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
 import { fractionsOf } from './fractions.ts'
+import { go } from './processes.ts'
 import { type Answered, openWays, type RacingModify, type Way } from './race-ways.ts'
 
 export const modifies = 100
@@ -35,7 +37,6 @@ const node = (
 ) => ({
   ...{ id, obj_type, title: id, condition: { logics, semaphors } },
 })
-const go = (to_node_id: string): object => ({ type: 'go', to_node_id })
 const count = {
   ...{ type: 'set_param', extra: { resumed: '$.math({{resumed}}+1)' } },
   ...{ extra_type: { resumed: 'number' }, err_node_id: 'wrong' },

@@ -3,9 +3,11 @@
  * away: what an installation looks like that has been at work for long. Made through the engine, in
  * this process, a thousand creates in a list.
  */
+
 import { stat } from 'node:fs/promises'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../src/open.ts'
+import { node } from './processes.ts'
 
 export const scale_conv_id = '1234'
 
@@ -25,19 +27,10 @@ export const scale_process = {
   title: 'Order',
   scheme: {
     nodes: [
-      {
-        id: 'start',
-        obj_type: 1,
-        condition: { logics: [{ type: 'go', to_node_id: 'wait' }] },
-      },
-      {
-        id: 'wait',
-        obj_type: 0,
-        condition: {
-          logics: [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }],
-          semaphors: [{ type: 'time', value: 2_592_000, dimension: 'day', to_node_id: 'end' }],
-        },
-      },
+      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
+      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }], {
+        semaphors: [{ type: 'time', value: 2_592_000, dimension: 'day', to_node_id: 'end' }],
+      }),
       { id: 'end', obj_type: 2 },
     ],
   },

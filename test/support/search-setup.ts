@@ -3,8 +3,10 @@
  * that wait for a callback or a timer, failed ones, ended and canceled ones, created one after
  * another while the clock goes on.
  */
+
 import type { Engine, Task } from '../../src/index.ts'
 import type { FakeClock } from './fake-clock.ts'
+import { node } from './processes.ts'
 
 /** `kind` says where a task goes: `wait`, `bank`, `fail` or `done`. */
 export function sortingProcess(obj_id: string): object {
@@ -22,17 +24,15 @@ export function sortingProcess(obj_id: string): object {
     title: `Process ${obj_id}`,
     scheme: {
       nodes: [
-        {
-          id: 'start',
-          obj_type: 1,
-          title: 'Start',
-          condition: {
-            logics: [
-              ...[goIf('wait', 'w1'), goIf('bank', 'w2'), goIf('fail', 'f1')],
-              { type: 'go', to_node_id: 'end' },
-            ],
-          },
-        },
+        node(
+          'start',
+          1,
+          [
+            ...[goIf('wait', 'w1'), goIf('bank', 'w2'), goIf('fail', 'f1')],
+            { type: 'go', to_node_id: 'end' },
+          ],
+          { title: 'Start' },
+        ),
         { id: 'w1', obj_type: 0, title: 'Wait', condition: { logics: [callback, go] } },
         { id: 'w2', obj_type: 0, title: 'Bank', condition: { logics: [callback, go], semaphors } },
         { id: 'f1', obj_type: 0, title: 'Fail', condition: { logics: [failing, go] } },

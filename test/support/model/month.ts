@@ -3,9 +3,11 @@
  * sizes, is set forward and back by a day, and the engine is closed and opened. What must have
  * happened is computed here, from the due times alone.
  */
+
 import assert from 'node:assert/strict'
 import type { Engine } from '../../../src/engine/api/engine-api.ts'
 import { memoryBed, settled } from '../model-setup.ts'
+import { node } from '../processes.ts'
 import { newRandom } from './random.ts'
 
 const s_ms = 1_000
@@ -42,19 +44,10 @@ const wait = {
   scheme: {
     nodes: [
       { id: 'start', obj_type: 1, condition: { logics: [{ type: 'go', to_node_id: 'wait' }] } },
-      {
-        id: 'wait',
-        obj_type: 0,
-        condition: {
-          logics: [{ type: 'api_callback' }, { type: 'go', to_node_id: 'called' }],
-          semaphors: [{ type: 'time', value: '{{when}}', to_node_id: 'hour' }],
-        },
-      },
-      {
-        id: 'hour',
-        obj_type: 0,
-        condition: { logics: [], semaphors: [{ type: 'time', value: 3_600, to_node_id: 'late' }] },
-      },
+      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'called' }], {
+        semaphors: [{ type: 'time', value: '{{when}}', to_node_id: 'hour' }],
+      }),
+      node('hour', 0, [], { semaphors: [{ type: 'time', value: 3_600, to_node_id: 'late' }] }),
       { id: 'called', obj_type: 2, options: { save_task: true } },
       { id: 'late', obj_type: 2, options: { save_task: true } },
     ],
