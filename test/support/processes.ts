@@ -10,6 +10,6 @@ export function node(
   logics: readonly unknown[] = [],
   { semaphors = [], ...more }: Readonly<Record<string, unknown>> = {},
 ): JsonObject {
-  const condition = { logics, semaphors } as JsonObject
+  const condition: unknown = { logics, semaphors }
   return { id, obj_type, ...more, condition } as JsonObject
 }
