@@ -47,7 +47,7 @@ export function newProcessCounts(
         due_soon: Math.min(due.get(node_id) ?? 0, due_soon_max),
       }))
       const { status, version } = head
-      return { at_ms: clock.now_ms(), conv_id, status, version, nodes, ways: flow.ways(conv_id) }
+      return { at_ms: clock.now_ms(), conv_id, status, version, nodes, ways: flow.edges(conv_id) }
     }
     return { asked_ms: 0, read: atMostEvery(() => counts_every_ms, clock, read) }
   }

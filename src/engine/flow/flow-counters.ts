@@ -12,7 +12,7 @@ import type { StatusCounts } from '../../codec/records.ts'
 import { statuses } from '../../codec/task-record.ts'
 import type { Status } from '../../core/model.ts'
 import { type FlowEffects, type FlowNotes, newFlowNotes } from '../transactions/flow-notes.ts'
-import { type FlowWay, newFlowWays } from './edge-counters.ts'
+import { type FlowEdge, newEdgeCounters } from './edge-counters.ts'
 
 export interface FlowCounters {
   /** For a transaction that begins; undefined while nobody watches. */
@@ -33,8 +33,8 @@ export interface FlowCounters {
    * where they are the same.
    */
   read(conv_id: string): FlowNumbers
-  /** The ways that tasks of a process took in the last ten seconds. */
-  ways(conv_id: string): FlowWay[]
+  /** The edges that tasks of a process took in the last ten seconds. */
+  edges(conv_id: string): FlowEdge[]
 }
 
 export interface FlowNumbers {
@@ -73,7 +73,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
   let since_ms = 0
   let mark = 0
   let failed_mark = 0
-  const ways = newFlowWays()
+  const edges = newEdgeCounters()
   const notes = newFlowNotes(placeOf)
 
   function placeOf(conv_id: string): number {
@@ -142,7 +142,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     begin() {
       if (watching === 0) {
         since_ms = now_ms()
-        ways.clear()
+        edges.clear()
         last_read = []
         is_read = []
         minute = -1
@@ -161,7 +161,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
       const at_ms = now_ms()
       rollTo(at_ms)
       moves_of_second += moves.length / 3
-      ways.count(moves, move_weight, at_ms)
+      edges.count(moves, move_weight, at_ms)
       for (const place of ends) ended[place] = (ended[place] as number) + 1
       for (const { place, counts: now } of stored) {
         for (const [at, status] of statuses.entries()) {
@@ -191,7 +191,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
       last_read[place] = { numbers, minute }
       return numbers
     },
-    ways: (conv_id) => ways.read(conv_id, now_ms(), since_ms),
+    edges: (conv_id) => edges.read(conv_id, now_ms(), since_ms),
   }
 }
 

@@ -29,7 +29,7 @@ import { loadTask } from '../tasks/task-store.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { FlowWay } from './edge-counters.ts'
+import type { FlowEdge } from './edge-counters.ts'
 import type { FlowCounters, FlowNumbers } from './flow-counters.ts'
 
 export interface ProcessHead {
@@ -53,8 +53,8 @@ export interface Flow {
   numbers(conv_ids: readonly string[]): Promise<readonly FlowNumbers[]>
   /** Rejects with `conv_not_found`. */
   nodes(conv_id: string): Promise<{ head: ProcessHead; counts: Map<string, StatusCounts> }>
-  /** The ways of the last ten seconds. */
-  ways(conv_id: string): readonly FlowWay[]
+  /** The edges of the last ten seconds. */
+  edges(conv_id: string): readonly FlowEdge[]
   /** node_id → tasks with a timer that fires before this time; of the first `tasks_max` timers. */
   dueSoon(conv_id: string, until_ms: number, tasks_max: number): Promise<Map<string, number>>
   /** The newest failed tasks of processes, newest first; `known` are those of the last call. */
@@ -119,7 +119,7 @@ export function newFlow({ store, catalog, transactions }: Parts, counters: FlowC
         const head = headOf(conv_id, view.get(processKey(conv_id)) as Buffer)
         return { head, counts: countsByNode(view, conv_id) }
       }),
-    ways: counters.ways,
+    edges: counters.edges,
     dueSoon: (conv_id, until_ms, tasks_max) =>
       store.view((view) => dueByNode(view, conv_id, until_ms, tasks_max)),
     failed: (conv_ids, known, tasks_max) => newestFailed(store, conv_ids, known, tasks_max),

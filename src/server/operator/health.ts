@@ -35,7 +35,7 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
     ...(status && reader === undefined && { commit_log: commitLogCheck(status) }),
   }
   const ok = Object.values(checks).every((check) => check.ok)
-  const told = exchange.is_trusted ? { ...(status && standing(status)), checks } : {}
+  const told = exchange.is_trusted ? { ...(status && nodeFields(status)), checks } : {}
   const role = status && { role: status.role }
   reply(exchange.response, ok ? 200 : 503, { ...ready, ok, ...role, checks: undefined, ...told })
 }
@@ -51,7 +51,7 @@ function readsCheck(reader: ServedEngine): ReadyCheck {
 }
 
 /** What else a node tells of itself. */
-function standing(status: NodeStatus): object {
+function nodeFields(status: NodeStatus): object {
   const { node, owner, epoch, seq, unfit } = status
   const lag = { lag_s: lagOf(status) ?? null, lag: positionLagOf(status) ?? null }
   return { node, owner: owner ?? null, epoch, position: seq, ...lag, ...(unfit && { unfit }) }
