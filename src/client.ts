@@ -1,8 +1,7 @@
 /**
  * `conveyor-engine/client`: the client of a Conveyor server, over signed HTTP with a secret or over
- * gRPC with certificates. Importing it loads no gRPC; `connect` with an `address` does.
+ * gRPC with certificates. Only `connect` with an `address` loads gRPC.
  */
-
 export type {
   BatchResult,
   CallOptions,

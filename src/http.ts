@@ -1,7 +1,6 @@
 /**
- * `conveyor-engine/http`: the signed HTTP server, for an engine that is open in this process, and
- * the same as a listener to mount in a server of your own. Importing it starts nothing;
- * `serveHttp(engine, options)` does.
+ * `conveyor-engine/http`: the signed HTTP server for an engine that is open in this process, and a
+ * listener to mount in your own server. `serveHttp(engine, options)` starts it.
  */
 export type { HttpHandlerOptions } from './server/http/context.ts'
 export { createHandler, type HttpHandler } from './server/http/handler.ts'

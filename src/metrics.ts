@@ -1,6 +1,6 @@
 /**
- * `conveyor-engine/metrics`: what an engine does, as metrics of Prometheus, for programs that have
- * a register of prom-client of their own. `serve` and `serveOperator` have them at `/metrics`.
+ * `conveyor-engine/metrics`: the metrics of an engine in your own register of prom-client. `serve`
+ * and `serveOperator` serve them at `/metrics`.
  */
 export {
   type EngineMetrics,

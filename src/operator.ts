@@ -1,6 +1,6 @@
 /**
  * `conveyor-engine/operator`: the operator's listener, for an engine that is open in this process.
- * Importing it starts nothing; `serveOperator(engine, options)` does.
+ * `serveOperator(engine, options)` starts it.
  */
 export {
   type OperatorOptions,

@@ -15,7 +15,7 @@ import type { CreateInput, ModifyInput, TargetInput } from '../engine/api/task-a
 export type ConnectOptions = (HttpTarget | GrpcTarget) & {
   /** Milliseconds for a call, including its retries; default 30,000. */
   readonly timeout_ms?: number
-  /** Retries of a call that may be repeated; default 4, with several addresses until its time. */
+  /** Retries of a repeatable call; default 4, with several addresses until its time-out. */
   readonly retries_max?: number
   readonly clock?: Clock
   readonly chance?: Chance
@@ -24,15 +24,15 @@ export type ConnectOptions = (HttpTarget | GrpcTarget) & {
 /** Signed HTTP, as a user with a secret. */
 export interface HttpTarget {
   /**
-   * With the base path, such as `http://127.0.0.1:8080`; `https:` where a proxy ends TLS. Several
-   * are the nodes of one cluster: calls go to its owner.
+   * With the base path, such as `http://127.0.0.1:8080`; `https:` where a proxy terminates TLS.
+   * Several are the nodes of one cluster: calls go to its owner.
    */
   readonly url: string | readonly string[]
   readonly user: string | number
   readonly secret: string
-  /** `hmac` signs in headers, `path` (default) in the path, as servers of every version take it. */
+  /** `hmac` signs in headers; `path` (default) in the path, for servers of every version. */
   readonly sign?: SignatureKind
-  /** The most connections; calls beyond them wait. Default 16. */
+  /** The maximum of connections, for which further calls wait. Default 16. */
   readonly sockets_max?: number
   /** For `https:`: the authorities to trust instead of the system's. PEM, or the path of a file. */
   readonly ca?: string | Uint8Array
@@ -48,8 +48,9 @@ export interface GrpcTarget {
 }
 
 /**
- * `data` is a JSON object, or `rawJson(text)` where numbers must keep their exact text. A Date, and
- * any object with `toJSON`, is its JSON text; what has no JSON rejects with a TypeError.
+ * `data` is a JSON object, or `rawJson(text)` where numbers must keep their exact text. An object
+ * with `toJSON`, such as a Date, is converted; a value without a JSON form rejects with a
+ * TypeError.
  */
 export type ClientOp =
   | (CreateInput & Named & { readonly type: 'create' })
@@ -71,15 +72,15 @@ export interface ClientResult {
   readonly ref: string | null
   readonly obj_id?: string
   readonly proc: 'ok' | OpFaultCode
-  /** What is wrong, where `proc` is not `ok`. */
+  /** The reason, where `proc` is not `ok`. */
   readonly description?: string
   /** The task of a show. */
   readonly task?: ClientTask
 }
 
-/** What a cancel or a retry did. */
+/** The outcome of a cancel or a retry. */
 export interface ClientAction extends ClientResult {
-  /** Where it was accepted: what the task was before; `task` is what it is now. */
+  /** If accepted, the task's state before; `task` is the task after. */
   readonly was?: { readonly status: Status; readonly node_id: string }
 }
 
@@ -89,7 +90,7 @@ export type ClientPage = Omit<TaskPage, 'tasks'> & { readonly tasks: readonly Cl
 /** A change of a task, as `TaskChange` of the engine has it. */
 export type ClientChange = Omit<TaskChange, 'task'> & { readonly task?: ClientTask }
 
-/** The answer to a batch of a stream; without results where the whole batch was refused. */
+/** The answer to a batch of a stream; without results if the whole batch was refused. */
 export interface BatchResult {
   readonly proc: 'ok' | WholeFaultCode
   readonly description?: string
@@ -111,40 +112,39 @@ export interface TaskOptions extends CallOptions {
 /** Concurrent calls of `create`, `modify` and `task` may share a request. */
 export interface Client {
   /**
-   * Where its answer is lost it is sent again, and applied once, if the server keeps replays; over
-   * HTTP only with a ref. At another server it is sent again with a ref alone, which answers the
-   * first task as long as that lives. The ref is looked up before: where its task has ended, the
-   * call rejects, and its outcome is unknown. A task that ends and is not kept is made a second
-   * time then: with `retries_max` 0 nothing is sent again.
+   * If its answer is lost, the call is repeated and applied once at a server that keeps replays;
+   * over HTTP only with a ref. At other servers only a create with a ref is repeated, after a
+   * lookup of the ref: the repeat answers the first task while that lives; if the task has ended,
+   * the call rejects with an unknown outcome. A task that ended and is not kept would be created a
+   * second time; `retries_max: 0` prevents repeats.
    */
   create(op: CreateInput & Named, options?: CallOptions): Promise<ClientResult>
   modify(op: ModifyInput & Named, options?: CallOptions): Promise<ClientResult>
   /** Applies ops in order, in one durable commit: results[i] belongs to ops[i]. */
   apply(ops: readonly ClientOp[], options?: CallOptions): Promise<ClientResult[]>
   /**
-   * Applies batches in the order given and yields their answers in that order. At most 8 are sent
-   * and not yet read; while the caller does not read, none is taken from `batches`. A batch that is
-   * refused as a whole is answered as such, and the next one goes on. A fault that would refuse
-   * every batch ends the stream with a rejection; the outcome of unanswered batches is then
-   * unknown. `timeout_ms` is for each batch. Nothing is retried.
+   * Applies batches in order and yields their answers in that order. At most 8 are sent and not yet
+   * read; while the caller does not read, none is taken from `batches`. A batch refused as a whole
+   * yields its fault, and the stream continues. A fault that would refuse every batch ends the
+   * stream with a rejection; the outcome of unanswered batches is then unknown. `timeout_ms` is for
+   * each batch. Nothing is retried.
    */
   stream(
     batches: AsyncIterable<readonly ClientOp[]> | Iterable<readonly ClientOp[]>,
     options?: CallOptions,
   ): AsyncGenerator<BatchResult, void, undefined>
   /**
-   * The task, or undefined where there is none. Ended tasks are found while they are kept. Rejects
-   * with the op's code (`access_denied`, …) where the task may not be read.
+   * The task, or undefined if none is found. Ended tasks are found while they are kept. Rejects
+   * with the op's code, such as `access_denied`.
    */
   task(target: TargetInput, options?: TaskOptions): Promise<ClientTask | undefined>
   /**
    * The task once it has ended (`processed`, `canceled`) or is `failed`, as `Engine.result`; with a
-   * ref, the one that holds it. It waits for as long as it takes, or `timeout_ms`, also over broken
+   * ref, the one that holds it. It waits without limit or for `timeout_ms`, also over broken
    * connections.
    *
-   * Over gRPC the server reports the end. HTTP has no call that waits, so there the task is shown
-   * again and again, after 0.1 s at first and up to 5 s later; one whose end node keeps nothing has
-   * gone by then, and rejects with `not_found_task`.
+   * Over gRPC the server reports the end. Over HTTP the task is polled, after 0.1 s at first and up
+   * to 5 s later; a task whose end node keeps nothing rejects with `not_found_task`.
    *
    * Rejects with `not_found_task`, `access_denied` or another code of the op, `result_timeout`,
    * and `overloaded` while too many calls wait.
@@ -155,15 +155,13 @@ export interface Client {
    * `not_found`. A user needs the right to modify.
    */
   cancel(target: TargetInput, options?: CallOptions): Promise<ClientAction>
-  /**
-   * Runs a failed task again, from its node or from `node_id`. Over gRPC only, as `cancel`.
-   */
+  /** Runs a failed task again, from its node or from `node_id`. Over gRPC only, as `cancel`. */
   retry(
     target: TargetInput,
     options?: CallOptions & { readonly node_id?: string },
   ): Promise<ClientAction>
   /**
-   * Finds tasks by a filter, page by page; without one, all live tasks. A user finds those of
+   * Finds tasks by a filter, page by page; without one, all live tasks. A user finds tasks of the
    * processes that he may see. Over gRPC only, as `cancel`.
    *
    *     let page = await client.list({ conv_id, status: 'failed' })
@@ -173,21 +171,21 @@ export interface Client {
    * Rejects with `bad_filter`, `bad_cursor`, `node_not_found`, `conv_not_found` or `access_denied`.
    */
   list(query?: TaskQuery, options?: CallOptions): Promise<ClientPage>
-  /** Counts them by process, node and status, as `Tasks.count`. Over gRPC only, as `cancel`. */
+  /** Counts tasks by process, node and status, as `Tasks.count`. Over gRPC only, as `cancel`. */
   count(filter?: CountFilter, options?: CallOptions): Promise<TaskCounts>
   /**
    * The committed changes of tasks from a position on, as `Engine.changes`: in order and each once,
-   * also over broken connections and restarts of the server. A user sees those of processes that he
-   * may see. Over gRPC only, as `cancel`.
+   * also over broken connections and restarts of the server. A user sees changes of the processes
+   * that he may see. Over gRPC only, as `cancel`.
    *
    *     for await (const change of client.changes({ from: await savedPosition() })) {
    *       await handle(change)
    *       await savePosition(change.position)
    *     }
    *
-   * It ends with its signal, by `return` and with the client. It rejects with `changes_gone` where
-   * changes after the position are no longer kept, with `not_possible` for a position of another
-   * file, with `conv_not_found` or `access_denied`, and where the server cannot be reached at all.
+   * It ends with its signal, by `return` and with the client. It rejects with `changes_gone` if
+   * changes after the position are no longer kept, `not_possible` for a position of another file,
+   * `conv_not_found`, `access_denied`, and if the server cannot be reached at first.
    */
   changes(options?: ChangesOptions): AsyncGenerator<ClientChange, void, undefined>
   /** Closes the connections; calls under way reject. */

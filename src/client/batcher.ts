@@ -1,12 +1,12 @@
 /**
- * Batches single ops: those called within one turn of the event loop, and those that wait while
- * `requests_max` requests are under way, are sent in shared requests. A thousand concurrent callers
- * cost the server a few commits. A turn's ops are split over a few requests, so that the server
- * works on one while this side encodes the next.
+ * Batches single ops: ops called within one turn of the event loop, or while `requests_max`
+ * requests are under way, share requests, so that a thousand concurrent callers cost the server a
+ * few commits. A turn's ops are split over a few requests: the server works on one while this side
+ * encodes the next.
  *
- * Each op is cancelled and retried on its own. Where a request is refused for a reason that one op
- * may have caused, each of its ops is sent again alone. Ops on the same task (same ref or obj_id)
- * called in one turn are applied in call order, as long as they fit into one request.
+ * Each op is cancelled and retried on its own. If a request is refused for a reason that one op may
+ * have caused, each op is sent again alone. Ops on the same task (same ref or obj_id) called in one
+ * turn are applied in call order, as long as they fit into one request.
  */
 import { onNextTurn } from '../core/clock.ts'
 import type { ClientResult } from './api.ts'
@@ -21,10 +21,9 @@ export interface Batcher {
 
 export interface BatchedCall {
   /**
-   * One try of the op, in a shared request. Once that may have been applied, it is sent again as a
-   * whole, for all of its calls that try again, where the server knows it again. Where it does not,
-   * the op is sent without the others, some of which must not be repeated: the caller sees to it
-   * that this one may be.
+   * One try of the op, in a shared request. A shared request that may have been applied is repeated
+   * as a whole, once for all of its calls, if the server recognises repeats. Otherwise the op is
+   * sent without the others, and the caller decides whether it may be repeated.
    */
   send(cancellation: Cancellation): Promise<ClientResult>
   isKept(): boolean
@@ -35,21 +34,21 @@ interface Call {
   readonly cancellation: Cancellation
   resolve(result: ClientResult): void
   reject(error: unknown): void
-  /** It was in this request, at this place, which may have been applied. */
+  /** Binds the call to its place in a request that may have been applied. */
   stick(sent: SharedRequest, at: number): void
 }
 
 /** A request that may have been applied. */
 interface SharedRequest {
   readonly call: SentCall
-  /** The try that is under way, or that has succeeded. */
+  /** The repeat that is under way or has succeeded. */
   trying: { readonly results: Promise<ClientResult[]>; waiting: number; cancel(): void } | undefined
 }
 
 /** Bounds of one request, far below those of a server. */
 const ops_max = 100
 const data_chars_max = 256 * 1024
-/** The requests over which waiting ops are split, and the ops below which splitting costs more. */
+/** The number of requests over which ops are split, and the fewest ops worth a request. */
 const requests_wanted = 2
 const ops_wanted = 8
 
@@ -73,7 +72,7 @@ export function newBatcher(transport: Sender, requests_max: number): Batcher {
       under_way++
       void sendTogether(takeFirst(waiting, share)).finally(() => {
         under_way--
-        // Waits a turn, so that ops called upon these answers are in the next request.
+        // In the next turn, so that ops called upon these answers join the next request.
         if (waiting.length > 0) scheduleSend()
       })
     }
@@ -140,7 +139,7 @@ export function newBatcher(transport: Sender, requests_max: number): Batcher {
   }
 }
 
-/** Sends a shared request again, or joins in where another of its calls does. */
+/** Repeats a shared request, or joins the repeat by another of its calls. */
 function sendAgain(
   shared: SharedRequest,
   at: number,
@@ -180,7 +179,7 @@ function beginAgain(shared: SharedRequest): NonNullable<SharedRequest['trying']>
   }
   function cancel(): void {
     end()
-    all.cancel('nobody waits')
+    all.cancel('no call waits')
   }
   shared.trying = trying
   results.then(() => {
@@ -189,7 +188,7 @@ function beginAgain(shared: SharedRequest): NonNullable<SharedRequest['trying']>
   return trying
 }
 
-/** The ops that each of `requests` requests takes; all in one where two ops name one task. */
+/** The ops of each of `requests` requests; all go into one if two ops name one task. */
 function shareOf(waiting: readonly Call[], requests: number): number {
   const share = Math.max(ops_wanted, Math.ceil(waiting.length / requests))
   if (share >= waiting.length) return ops_max
@@ -214,7 +213,7 @@ function isLive({ cancellation, reject }: Call): boolean {
   return reason === undefined
 }
 
-/** One op, or the sum of them, made the request too large or malformed. */
+/** Whether one op, or the sum of ops, made the request too large or malformed. */
 function isSingleOpFault(error: unknown): boolean {
   return isClientFault(error) && single_op_codes.has(error.code)
 }

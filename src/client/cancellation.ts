@@ -1,10 +1,8 @@
 /**
  * Cancellation of work under way, with a reason: by the caller's AbortSignal, by a deadline, or by
- * the close of the client. The first reason counts. Listeners can be removed, because a
- * cancellation may outlive the work by far.
- *
- * Internally no AbortSignal is created per call: it would cost as much as the rest of the call, and
- * a signal shared by many calls compares all its listeners for each one added.
+ * the close of the client. The first reason counts. Not an AbortSignal per call, which would cost
+ * as much as the rest of the call, nor one shared by calls, which compares all its listeners for
+ * each one added.
  */
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../core/clock.ts'
@@ -54,7 +52,6 @@ export function newCanceller(): Canceller {
   }
 }
 
-/** Of a caller's signal. */
 export function cancellationOf(signal: AbortSignal): Cancellation {
   return {
     reason: () => (signal.aborted ? signal.reason : undefined),
@@ -63,7 +60,7 @@ export function cancellationOf(signal: AbortSignal): Cancellation {
         listener()
         return nothing
       }
-      // Any number of calls may share a signal; node would warn of a leak at the eleventh.
+      // Many calls may share a signal; node would warn of a leak at the eleventh.
       setMaxListeners(0, signal)
       signal.addEventListener('abort', listener, { once: true })
       return () => signal.removeEventListener('abort', listener)
@@ -71,7 +68,7 @@ export function cancellationOf(signal: AbortSignal): Cancellation {
   }
 }
 
-/** Is cancelled with `other`, if given. */
+/** Cancelled with `other`, if given. */
 export function linkedCancellation(other: Cancellation | undefined): LinkedCancellation {
   const { reason, onCancel, cancel } = newCanceller()
   const dispose = other?.onCancel(() => cancel(other.reason())) ?? nothing
@@ -83,8 +80,8 @@ function nothing(): void {}
 const late_texts = { timed_out: 'no answer', result_timeout: 'the task has not ended' } as const
 
 /**
- * Is cancelled with `other`, if given, and after `timeout_ms`, if finite, with a ClientFault of
- * this code.
+ * Cancelled with `other`, if given, and after `timeout_ms`, if finite, with a ClientFault of this
+ * code.
  */
 export function deadlineIn(
   timeout_ms: number,

@@ -90,7 +90,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     )
   }
 
-  /** Rejects where the servers of the transport do not have these calls. */
+  /** Rejects if the servers of the transport lack these calls. */
   async function taskCalls(): Promise<TaskCalls> {
     if (transport.tasks !== undefined) return transport.tasks
     throw clientFault('not_found', 'HTTP does not serve this: connect with an address, over gRPC')
@@ -211,8 +211,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 const no_ops: readonly SentOp[] = []
 
 /**
- * Whether one of these creates may have been applied and have ended since, so that a repeat would
- * make another task. What may not be looked up may have.
+ * Whether one of these creates may have been applied and its task ended, so that a repeat would
+ * create another task; also if the lookup is refused.
  */
 async function objectionTo(
   ops: readonly SentOp[],

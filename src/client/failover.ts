@@ -25,10 +25,10 @@ import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
 
 export interface Failover extends Transport, Required<Pick<RetryPolicy, 'ready' | 'pause'>> {}
 
-/** The longest that the others are asked, where an owner is doubted. */
+/** The longest search among the other addresses while the owner is doubted. */
 const doubt_ms_max = 2_000
 
-/** `patience_ms`: the longest that a call without a deadline waits for an owner. */
+/** `patience_ms`: how long a call without a deadline waits for an owner. */
 export function failover(
   transports: readonly Transport[],
   { clock, chance }: { readonly clock: Clock; readonly chance: Chance },
@@ -46,7 +46,6 @@ export function failover(
   const pausing = new Set<Canceller>()
   const missed = new Map<Transport, string>()
   let owner: Address | undefined
-  /** Where a call was sent last. */
   let last_used: Address | undefined
   let search:
     | { readonly over: Canceller; readonly found: Promise<void>; waiting: number }
@@ -92,7 +91,7 @@ export function failover(
     } finally {
       deadline.dispose()
       if (--joined.waiting === 0) {
-        joined.over.cancel('nobody waits')
+        joined.over.cancel('no call waits')
         if (search === joined) search = undefined
       }
     }
@@ -118,7 +117,7 @@ export function failover(
     }
   }
 
-  /** Asks the others whether one of them is the owner now. */
+  /** Searches for a new owner among the other addresses. */
   function askOthers(address: Address): void {
     if (doubt !== undefined || owner !== address) return
     const over = deadlineIn(doubt_ms_max, clock, closing)
@@ -161,7 +160,7 @@ export function failover(
     }
   }
 
-  /** For calls that are silent by nature: the transport finds out that its connection is dead. */
+  /** For calls with long silences, whose transport detects a dead connection itself. */
   async function* received<T>(
     cancellation: Cancellation,
     work: (address: Address) => AsyncIterable<T>,

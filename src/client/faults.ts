@@ -1,6 +1,6 @@
 /**
- * The errors of a client's calls: a code of the server's fault table, or one of the codes that only
- * a client has. `outcome` says whether the server may have applied the call nevertheless.
+ * The errors of a client's calls: a code of the server's fault table, or a transport error of the
+ * client. `outcome` says whether the server may have applied the call nevertheless.
  */
 import { isServedFaultCode, type ServedFaultCode, type WholeFaultCode } from '../core/faults.ts'
 
@@ -15,7 +15,7 @@ export type ClientFaultCode = ServedFaultCode | keyof typeof clientFaults
 
 export interface ClientFault extends Error {
   readonly code: ClientFaultCode
-  /** `unknown`: it may have been applied. */
+  /** `unknown`: the call may have been applied. */
   readonly outcome: 'not_applied' | 'unknown'
   /** The pause that the server asks for before another try. */
   readonly retry_after_ms?: number
@@ -63,7 +63,7 @@ function isCode(code: string): code is ClientFaultCode {
   return isServedFaultCode(code) || Object.hasOwn(clientFaults, code)
 }
 
-/** Whole-request faults apply nothing, except those after which the outcome is unknown. */
+/** After a fault of a whole request nothing is applied, except for these. */
 function outcomeOf(code: ClientFaultCode): ClientFault['outcome'] {
   const unknown: readonly ClientFaultCode[] = [
     'store_failed',
@@ -71,7 +71,7 @@ function outcomeOf(code: ClientFaultCode): ClientFault['outcome'] {
     'unreachable',
     'timed_out',
     'bad_answer',
-    // Applied, by a first time of which this client has no answer.
+    // An earlier request was applied, whose answer this client does not have.
     'repeated_request',
   ]
   return unknown.includes(code) ? 'unknown' : 'not_applied'

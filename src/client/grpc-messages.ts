@@ -1,9 +1,8 @@
 /**
- * The messages of the proto as the client sees them: ops to request messages, results and failed
- * calls back. Data is the same JSON text in both directions.
- *
- * A refusal of the server carries a google.rpc.ErrorInfo with the code of the fault table (wire 2).
- * A failure without one comes from grpc-js or a proxy and is classified by its status.
+ * Converts ops to messages of the proto, and results and failed calls back. Data is the same JSON
+ * text in both directions. A refusal of the server carries a google.rpc.ErrorInfo with the fault
+ * code (wire 2); a failure without one comes from grpc-js or a proxy and is classified by its
+ * status.
  */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { isServedFaultCode } from '../core/faults.ts'
@@ -138,7 +137,7 @@ function reasonIn(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** The length-delimited fields with the number `wanted`; none for malformed bytes. */
+/** The length-delimited fields with this number; none for malformed bytes. */
 function sizedFields(bytes: Buffer, wanted: number): Buffer[] {
   const from = readCursor(bytes)
   const found: Buffer[] = []

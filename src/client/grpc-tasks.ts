@@ -1,6 +1,6 @@
 /**
- * The calls over gRPC that are no ops of a batch. A refusal of cancel and retry is a value, as that
- * of an op; any other failure rejects with a ClientFault.
+ * The calls over gRPC besides ops of a batch. A refusal of cancel and retry is a value, as that of
+ * an op; any other failure rejects with a ClientFault.
  */
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { statuses } from '../codec/task-record.ts'
@@ -39,7 +39,7 @@ export type UnaryCall = <Request, Answer>(
   cancellation: Cancellation,
 ) => Promise<Answer>
 
-/** One try of a call with many answers, which are read as they are asked for. */
+/** One try of a call with many answers, read on demand. */
 export type StreamedCall = <Request, Answer>(
   method: MethodDefinition<Request, Answer>,
   message: Request,
@@ -112,7 +112,7 @@ async function asAction(
   }
 }
 
-/** Throws `bad_filter` for a member that a message would drop. */
+/** Throws `bad_filter` for a member that the message does not have. */
 function checkFilter(filter: TaskFilter, members = filter_members): void {
   for (const name of Object.keys(filter)) {
     if (members.includes(name as keyof TaskFilter)) continue

@@ -1,7 +1,7 @@
 /**
- * Mutual TLS with the server at one address, which is verified by the host of the address. grpc-js
- * sends that name as SNI too, which may not be an IP address (RFC 6066); for one, `localhost` is
- * sent and the certificate is still checked against the address.
+ * Mutual TLS with the server at one address, verified by its host. grpc-js sends the host as SNI
+ * too, which may not be an IP address (RFC 6066); instead of one, `localhost` is sent, and the
+ * certificate is still checked against the address.
  */
 import { isIP } from 'node:net'
 import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
@@ -16,7 +16,7 @@ export type OneGrpcTarget = GrpcTarget & { readonly address: string }
 export interface GrpcTls {
   readonly credentials: ChannelCredentials
   readonly options: ChannelOptions
-  /** Whether a server is there, on a connection that is closed again whatever happens. */
+  /** Checks that a server answers, on a connection that is closed afterwards. */
   handshake(cancellation: Cancellation): Promise<void>
 }
 

@@ -1,7 +1,7 @@
 /**
- * The gRPC transport, over mutual TLS on one shared connection. Every op is in an ApplyOps batch,
- * because a batch returns the outcome of each op as a value. grpc-js's own retries are off:
- * retry.ts decides what is repeated, for both transports.
+ * The gRPC transport, over mutual TLS on one shared connection. Every op is sent in an ApplyOps
+ * batch, which returns the outcome of each op as a value. grpc-js's own retries are off, because
+ * retry.ts decides them for both transports.
  */
 import {
   Client,
@@ -42,13 +42,13 @@ const channel_options = {
   'grpc.max_send_message_length': -1,
 }
 
-/** With another address to go to, a dead connection is found out sooner. */
+/** With other addresses, a dead connection is detected sooner. */
 const several_options = {
   'grpc.keepalive_time_ms': 2_000,
   'grpc.keepalive_timeout_ms': 3_000,
 }
 
-/** grpc.health.v1: an empty request asks for the server; the answer is its status, 1 is SERVING. */
+/** grpc.health.v1: an empty request means the whole server; status 1 of the answer is SERVING. */
 const health_check: Pick<
   MethodDefinition<undefined, 'ready' | 'unready'>,
   'path' | 'requestSerialize' | 'responseDeserialize'
@@ -118,7 +118,7 @@ export async function grpcTransport(
     }
   }
 
-  /** Until a server has said that it takes none. */
+  /** Until a server refuses request keys. */
   let takes_keys = true
   const newName = (): string => uuidOf(clock.now_ms(), chance)
 
@@ -137,7 +137,7 @@ export async function grpcTransport(
             } catch (error) {
               if (!takesNoKeys(error)) throw error
               takes_keys = false
-              // An earlier try may have reached a server that took it.
+              // An earlier try may have reached a server that takes keys.
               if (is_repeat) throw error
             }
           }
@@ -162,17 +162,17 @@ export async function grpcTransport(
     },
     isConnected,
     async probe(cancellation) {
-      // grpc-js would keep a connection that hangs, whatever becomes of the channel.
+      // grpc-js would keep a connection that hangs, even after the channel is closed.
       if (!isConnected()) await tls.handshake(cancellation)
       if (is_closed) client = open()
       is_closed = false
       try {
         return await unary(health_check, undefined, cancellation)
       } catch (error) {
-        // A proxy may not pass health checks on.
+        // A proxy may not forward health checks.
         if (isClientFault(error) && error.code === 'not_found') return 'ready'
         if (isClientFault(error) && !silent_codes.has(error.code)) return 'unready'
-        // grpc-js would connect again and again for as long as the channel is open.
+        // grpc-js would reconnect repeatedly while the channel is open.
         if (isConnected()) throw error
         client.close()
         is_closed = true
@@ -183,13 +183,13 @@ export async function grpcTransport(
   }
 }
 
-/** Whether a server has refused a request for its key: an earlier one, or one without replays. */
+/** Whether the server refused a request for its key: an old version, or without replays. */
 function takesNoKeys(error: unknown): boolean {
   if (!isClientFault(error) || error.code !== 'format_error') return false
   return error.message.startsWith('request_key is not served')
 }
 
-/** A UUID of version 7, which begins with its time. */
+/** A UUID of version 7, which begins with the time. */
 export function uuidOf(now_ms: number, chance: Chance): string {
   const bytes = Buffer.concat([Buffer.alloc(6), chance.bytes(10)])
   bytes.writeUIntBE(now_ms, 0, 6)
@@ -268,7 +268,7 @@ function streamOver(
         call.write({ seq: String(++seq), ops: ops.map(messageOf) })
       }),
     finish: () => call.end(),
-    abandon: () => breakOff('the stream was left'),
+    abandon: () => breakOff('the reader left the stream'),
   }
 }
 

@@ -1,7 +1,6 @@
 /**
  * The signed requests of the JSON endpoint and its responses, version 2 (wire 1.1, 1.3). Numbers in
- * a task's data keep their exact text. A response of any other form is `bad_answer`, whoever sent
- * it.
+ * a task's data keep their exact text. A response of another form is `bad_answer`.
  */
 import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json.ts'
 import { hmacOf, signatureOf } from '../codec/signature.ts'
@@ -23,11 +22,11 @@ export function serverBase(given: string): string | undefined {
 export interface Signer {
   readonly user: string
   readonly secret: string
-  /** Where the signature stands: in the path, or as an HMAC in headers. */
+  /** Signs in the path, or with an HMAC in headers. */
   readonly sign: SignatureKind
 }
 
-/** What a signature adds to a request: its path from `/api` on, and headers. */
+/** The parts of a signed request: its path from `/api` on, and headers. */
 export interface Signed {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -36,8 +35,8 @@ export interface Signed {
 export const wholeSeconds = (now_ms: number): string => String(Math.floor(now_ms / 1_000))
 
 /**
- * Seconds with a fraction that no other request has, so that two equal requests of one second are
- * two, and not one that is repeated.
+ * Seconds with a unique fraction, so that two equal requests of one second are not taken for a
+ * repeat.
  */
 export function ownTimestamp(now_ms: number, chance: Chance): string {
   const ms = String(Math.floor(now_ms % 1_000)).padStart(3, '0')
@@ -85,14 +84,14 @@ export interface HttpResponse {
   readonly status: number
   /** The Retry-After header. */
   readonly retry_after: string | undefined
-  /** Of a node that answers reads only. */
+  /** From a standby. */
   readonly is_standby: boolean
-  /** What the server does about a repeat; undefined where it does not say. */
+  /** The Conveyor-Replay header: what the server does with a repeat. */
   readonly replay: string | undefined
   readonly body: string
 }
 
-/** One result for each op. Throws a ClientFault where the whole request was refused. */
+/** One result for each op. Throws a ClientFault if the whole request was refused. */
 export function resultsOf(answer: HttpResponse, ops: readonly SentOp[]): ClientResult[] {
   const value = parsedBody(answer)
   if (value.request_proc !== 'ok') throw faultOfResponse(answer, value)
@@ -104,7 +103,7 @@ export function resultsOf(answer: HttpResponse, ops: readonly SentOp[]): ClientR
   })
 }
 
-/** Not tight: the server has bounded the data already. */
+/** Loose, because the server has bounded the data. */
 const bounds = { nesting_max: 1_000, values_max: Number.MAX_SAFE_INTEGER }
 
 function parsedBody(answer: HttpResponse): JsonObject {
@@ -125,11 +124,11 @@ function faultOfResponse(answer: HttpResponse, value: JsonObject): ClientFault {
   return clientFault(code, text, { retry_after_ms: retryAfter_ms(answer) })
 }
 
-/** A proxy answers 502 to 504 where it cannot reach the server. */
+/** A proxy answers 502 to 504 if it cannot reach the server. */
 function badResponse(answer: HttpResponse, cause?: unknown): ClientFault {
   const { status, body } = answer
   if (status >= 502 && status <= 504) {
-    const text = `something on the way answered ${status}`
+    const text = `a proxy answered ${status}`
     return clientFault('unreachable', text, { cause, retry_after_ms: retryAfter_ms(answer) })
   }
   const opening = JSON.stringify(body.slice(0, 100))
@@ -172,7 +171,7 @@ function taskOf(result: JsonObject, conv_id: string): ClientTask {
   })
 }
 
-/** A text itself; a number by its exact text. */
+/** A text, or the exact text of a number. */
 function textOrNull(value: JsonValue | undefined): string | null {
   if (isNumberToken(value)) return value.token
   return typeof value === 'string' || typeof value === 'number' ? String(value) : null

@@ -1,11 +1,10 @@
 /**
  * The HTTP transport: posts to the signed JSON endpoint. A call is signed once; each try posts the
- * same bytes with the same signature, by which a server that keeps replays recognises a repeat. The
- * header `Conveyor-Replay` of its answers says whether it does.
+ * same bytes, by which a server that keeps replays recognises a repeat. The header
+ * `Conveyor-Replay` of its answers says whether it does.
  *
- * Connections are kept and bounded. A try that fails before its connection is established has
- * certainly not been applied; one that fails later may have been. A probe asks /healthz over a
- * connection of its own, so that it waits behind no call.
+ * A try that fails before its connection is established is marked `not_applied`; a later failure is
+ * `unknown`. A probe asks /healthz over a separate connection, so that it does not wait for calls.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -89,7 +88,7 @@ export async function httpTransport(
     name: base,
     newName,
     encode,
-    // The server cannot tell a create without a ref from another one.
+    // The server does not recognise a repeated create without a ref.
     keeps: (ops) =>
       keeps_replays && ops.every(({ type, ref }) => type !== 'create' || ref !== undefined),
     async *stream(source, { cancellation, timeout_ms }) {
@@ -116,7 +115,7 @@ export async function httpTransport(
           before = answer
           return answer
         },
-        abandon: () => stream.cancel(clientFault('unreachable', 'the stream was left')),
+        abandon: () => stream.cancel(clientFault('unreachable', 'the reader left the stream')),
       })
       try {
         yield* answers
@@ -142,14 +141,13 @@ const idle_ms_max = 60_000
 const answer_bytes_max = 256 * 1024 * 1024
 const no_body = Buffer.alloc(0)
 
-/** The answer to a batch that was refused; rethrows any other error. */
+/** The answer to a refused batch; rethrows any other error. */
 function batchFaultResult(error: unknown): BatchResult {
   if (!isClientFault(error) || !isBatchFault(error.code)) throw error
   return { proc: error.code, description: error.message, results: [] }
 }
 
 interface HttpRequest {
-  /** Its URL is parsed once, not for each request. */
   readonly server: {
     readonly origin: string
     readonly base_path: string
@@ -214,7 +212,7 @@ function request(
   })
 }
 
-/** By events: an async iterator costs more than the rest of a short answer. */
+/** By events, because an async iterator costs more than the rest of a short answer. */
 function readBounded(
   response: http.IncomingMessage,
   onRead: (body: string) => void,

@@ -9,12 +9,17 @@ import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 import { clientFault, isClientFault } from './faults.ts'
 import { afterFault, type RetryPolicy, realPause, waitBefore } from './retry.ts'
 
-/** What one connection yields: a change, or only a position. */
+/** A connection yields changes, and positions between them. */
 export type ReceivedChange =
   | ClientChange
   | { readonly position: string; readonly obj_id?: undefined }
 
-/** `watch` is one try from a position on. Ends where it is cancelled. */
+/**
+ * `Client.changes`: follows the feed over as many connections as it takes. After a broken one it
+ * continues after the last position: no change is missed or repeated. Before the first message it
+ * gives up as any call does; later only if it is cancelled or the server refuses. `watch` is one
+ * try from a position on.
+ */
 export async function* followed(
   start: string | undefined,
   watch: (from: string | undefined) => AsyncIterable<ReceivedChange>,
@@ -50,6 +55,10 @@ export async function* followed(
 const first_pause_ms = 100
 const pause_ms_max = 5_000
 
+/**
+ * `Client.result` over HTTP: polls with `show`, ever more rarely. The first answer fixes the
+ * obj_id, so a later task with the same ref is not mistaken for it.
+ */
 export async function polledResult(
   given: TargetInput,
   show: (target: TargetInput) => Promise<ClientTask | undefined>,

@@ -1,6 +1,6 @@
 /**
- * The transport of a client: to one address, or over several. A list is checked before anything is
- * opened. gRPC is loaded only for a target with an `address`.
+ * The transport of a client, to one address or over several. Lists are checked before anything is
+ * opened; gRPC is loaded only for a target with an `address`.
  */
 import { systemChance, systemClock } from '../core/clock.ts'
 import type { ConnectOptions } from './api.ts'
@@ -12,7 +12,6 @@ import type { RetryPolicy } from './retry.ts'
 import type { Transport } from './transport.ts'
 
 const retries_max_default = 4
-/** An owner that is there is found within a second. */
 const several_wait_ms_max = 500
 
 /** Rejects with a TypeError for invalid options. */
@@ -59,7 +58,7 @@ async function openAll(options: ConnectOptions): Promise<Transport[]> {
   )
 }
 
-/** Throws a TypeError for what is no text, for an empty list, and for one that names one twice. */
+/** Throws a TypeError for a value that is no text, an empty list, and a duplicate. */
 function listed(name: string, given: unknown, plain: (one: string) => string): readonly string[] {
   const list: readonly unknown[] = Array.isArray(given) ? [...given] : [given]
   if (list.length === 0) throw new TypeError(`${name} is an empty list: give at least one`)

@@ -19,13 +19,16 @@ const pause_ms_max = 400
 export interface SearchOptions {
   readonly clock: Clock
   readonly chance: Chance
-  /** Takes one that says twice in a row that it is not ready, if none is: it knows why. */
+  /** Takes an address that is not ready twice in a row, because it can say why. */
   readonly takes_unready: boolean
-  /** Called with why an address is not the one of the owner. */
+  /** Called with the reason why an address is not the owner's. */
   readonly onMissed: (address: Transport, why: string) => void
 }
 
-/** Undefined once it is cancelled. */
+/**
+ * Probes all addresses concurrently and repeatedly until one is ready; undefined once cancelled.
+ * The pauses are random, so that the clients of a dead owner do not synchronise.
+ */
 export async function foundOwner<T extends Transport>(
   addresses: readonly T[],
   { clock, chance, takes_unready, onMissed }: SearchOptions,
@@ -58,7 +61,7 @@ export async function foundOwner<T extends Transport>(
   }
 }
 
-/** What a call has under way at an address. */
+/** A try under way at an address. */
 export interface Attempt extends LinkedCancellation {
   readonly is_harmless: boolean
 }
@@ -74,23 +77,29 @@ export interface SilenceOptions {
   readonly clock: Clock
   readonly closing: Cancellation
   readonly owner: () => Address | undefined
-  /** Asks whether one of the others is the owner now. */
+  /** Searches for an owner among the other addresses. */
   readonly askOthers: (address: Address) => void
 }
 
 const tick_ms = 300
-/** Silent ticks until it is probed, until the others are, and until its calls are given up. */
+/** Silent ticks until an address is probed, the others are, and its calls are given up. */
 const probed_ticks = 2
 const doubted_ticks = 3
 const lost_ticks = 16
 
+/**
+ * Detects silent addresses: they have calls under way, and answer neither these nor probes. The
+ * other addresses are probed then. Once one of them is the owner, tries at a silent address are
+ * cancelled: harmless ones at once, the rest later, as their outcome stays unknown. Silence is
+ * counted in ticks, so that a suspended client does not take a server for dead.
+ */
 export function newSilenceWatch(
   addresses: readonly Address[],
   { clock, closing, owner, askOthers }: SilenceOptions,
 ): { watch(): void } {
   let is_ticking = false
 
-  /** Goes on for as long as calls are under way. */
+  /** Ticks while calls are under way. */
   function watch(): void {
     if (is_ticking || closing.reason() !== undefined) return
     is_ticking = true
@@ -117,7 +126,7 @@ export function newSilenceWatch(
     }
   }
 
-  /** Again and again until it answers, or has nothing under way. */
+  /** Repeats until it answers or has no calls under way. */
   async function probe(address: Address): Promise<void> {
     while (address.silent_ticks > 0 && closing.reason() === undefined) {
       const deadline = deadlineIn(probe_ms_max, clock, closing)

@@ -18,10 +18,10 @@ import { type ClientFault, type ClientFaultCode, clientFault, isClientFault } fr
 import type { SentOp } from './sent-op.ts'
 
 /**
- * Whether doing it twice has the effect of once, at a server without replays. A create with a ref
- * answers the first task as long as that lives (wire 1.2); without one it makes another task. A
- * modify releases the wait, so its repeat is refused or releases the next wait, also with `is_sync`
- * or `node_id`. A cancel or retry would answer for what the first has done.
+ * Whether a repeat is harmless at a server without replays. A repeated create with a ref answers
+ * the first task while that lives (wire 1.2); without a ref it creates another. A repeated modify
+ * is refused or releases the next wait, also with `is_sync` or `node_id`. A repeated cancel or
+ * retry would meet the effect of the first.
  */
 export const repeats = {
   show: 'always',
@@ -38,8 +38,8 @@ export const repeats = {
 } as const
 
 /**
- * What a client with several addresses does about the one that answered with this fault: `leave`:
- * its calls wait until an owner is found; `doubt`: it goes on there and asks the others; `stay`.
+ * The reaction of a client with several addresses: `leave` the address, so that calls wait until an
+ * owner is found; `doubt` it and ask the others meanwhile; or `stay`.
  */
 export const transient_faults = {
   unreachable: 'leave',
@@ -57,7 +57,7 @@ export function isHarmless({ type, ref }: SentOp): boolean {
   return isHarmlessCall(type) || (repeats[type] === 'with_ref' && ref !== undefined)
 }
 
-/** What follows a fault for its address; undefined where no other try would succeed. */
+/** The reaction to a fault; undefined if no other try would succeed. */
 export function afterFault(code: ClientFaultCode): 'leave' | 'doubt' | 'stay' | undefined {
   return (transient_faults as Partial<Record<ClientFaultCode, 'leave' | 'doubt' | 'stay'>>)[code]
 }
@@ -71,11 +71,11 @@ export interface RetryPolicy {
   readonly clock: Clock
   readonly chance: Chance
   readonly retries_max: number
-  /** Gives up a call without a deadline where tries have failed for so long in a row. */
+  /** A call without a deadline is given up after failing for this long. */
   readonly patience_ms?: number
   /** The bound of a random pause; default 5 s. */
   readonly wait_ms_max?: number
-  /** What a server asks for is not minded where its address is left for another. */
+  /** Ignores the pause that a server asks for if its address is left. */
   readonly has_others?: boolean
   /** Waits until a call can be sent; undefined where it can now. */
   readonly ready?: (cancellation: Cancellation) => Promise<unknown> | undefined
@@ -85,14 +85,14 @@ export interface RetryPolicy {
 export interface RetryOptions extends RetryPolicy {
   /** Every op of the call may be applied twice. */
   readonly is_harmless: boolean
-  /** Whether the server knows a repeat of the call, and answers it as the first. */
+  /** Whether the server recognises a repeat of the call. */
   readonly isKept?: () => boolean
 }
 
-/** Asked before what may have been applied is sent again: why it must not be, if so. */
+/** The reason why a call that may have been applied must not be repeated, if any. */
 type Objection = (cancellation: Cancellation) => Promise<string | undefined>
 
-/** The first successful try; else rejects as the last try did. */
+/** Resolves as the first successful try, or rejects as the last one. */
 export async function withRetries<T>(
   send: () => Promise<T>,
   deadline: Deadline,
@@ -112,7 +112,7 @@ export async function withRetries<T>(
       const wait = ready?.(deadline)
       if (wait !== undefined) await wait
       sent_ms = clock.now_ms()
-      // Another call may have learned meanwhile that the server keeps nothing.
+      // Another call may have learned meanwhile that the server keeps no replays.
       const may_repeat = is_harmless || isKept?.() === true
       if (unknown !== undefined && !may_repeat) must_not = 'the server keeps no replays'
       else if (unknown !== undefined) must_not = await objection?.(deadline)
@@ -120,7 +120,7 @@ export async function withRetries<T>(
       throw asUnknown(unknown, must_not)
     } catch (error) {
       const reason = deadline.reason()
-      // In time or not: what was certainly not sent is told as that.
+      // A try that fails at the deadline still reports its own outcome.
       const is_late = isClientFault(reason) && reason.code === 'timed_out'
       if (reason !== undefined && !(is_late && isClientFault(error))) throw reason
       if (!isClientFault(error)) throw error
@@ -130,7 +130,7 @@ export async function withRetries<T>(
         failing_since_ms = now_ms
       }
       const wait_ms = waitBefore(tries, error, options)
-      // With a deadline that alone decides.
+      // A deadline overrides the patience.
       const gives_up_ms =
         deadline.at_ms < Number.POSITIVE_INFINITY ? deadline.at_ms : failing_since_ms + patience_ms
       const is_last = tries === retries_max || now_ms + wait_ms >= gives_up_ms
@@ -150,11 +150,11 @@ function asUnknown(cause: ClientFault, why: string): ClientFault {
   return clientFault(code, `${message}; ${why}`, { outcome: 'unknown', retry_after_ms, cause })
 }
 
-/** A try that lasted so long had got through: what ended it is the first failure in a row. */
+/** A try that lasted so long had reached the server: its end is the first failure in a row. */
 const long_ms = 60_000
 const first_wait_ms = 100
 
-/** Half to all of a bound that doubles per try, plus what the server asked for. */
+/** Half to all of a bound that doubles per try, plus the pause that the server asked for. */
 export function waitBefore(
   tries: number,
   { code, retry_after_ms = 0 }: ClientFault,
@@ -165,7 +165,7 @@ export function waitBefore(
   return asked_ms + Math.ceil(bound_ms * (0.5 + chance.fraction() / 2))
 }
 
-/** A pause that ends early when it is cancelled; it does not throw then. */
+/** A pause that ends early, without an error, when it is cancelled. */
 export async function realPause(ms: number, cancellation: Cancellation): Promise<void> {
   const early = new AbortController()
   const removeListener = cancellation.onCancel(() => early.abort())

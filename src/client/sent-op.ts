@@ -1,9 +1,7 @@
 /**
- * Ops in the form that both transports send, made once per call. Data becomes JSON text here, so
- * that numbers keep their exact text over either transport.
- *
- * Values that no message could carry are refused with a TypeError. All other validation is left to
- * the server.
+ * Ops in the form that both transports send. Data becomes JSON text here, so that numbers keep
+ * their exact text. Values that no message can carry are refused with a TypeError; the server
+ * checks the rest.
  */
 import { isDoc } from '../codec/json.ts'
 import { docOfPlain } from '../codec/plain-value.ts'
@@ -16,7 +14,7 @@ export interface SentOp {
   readonly conv_id: string
   readonly ref: string | undefined
   readonly obj_id: string | undefined
-  /** `{}` for a show, which sends none. */
+  /** `{}` for a show. */
   readonly data_text: string
   readonly is_sync: boolean
   readonly node_id: string | undefined
@@ -48,7 +46,7 @@ export function dataTextOf(data: unknown): string {
   return doc.text
 }
 
-/** Far above any server's limits; ends at values that contain themselves, and one another. */
+/** Far above any server's limits; also stops at circular values. */
 const bounds = {
   nesting_max: limitTable.nesting_max.max,
   values_max: 5 * limitTable.body_values_max.value,

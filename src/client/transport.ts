@@ -25,9 +25,9 @@ export interface StreamOptions {
   readonly timeout_ms: number
 }
 
-/** Calls about one task that are no ops of a batch. Each is one try. */
+/** Calls besides ops of a batch. Each is one try. */
 export interface TaskCalls {
-  /** The task with its history; undefined where there is none. */
+  /** The task with its history; undefined if none is found. */
   get(target: SentOp, cancellation: Cancellation): Promise<ClientTask | undefined>
   /** Resolves once the task has ended or failed. */
   wait(target: SentOp, with_history: boolean, cancellation: Cancellation): Promise<ClientTask>
@@ -39,42 +39,42 @@ export interface TaskCalls {
   ): Promise<ClientAction>
   list(query: TaskQuery, cancellation: Cancellation): Promise<ClientPage>
   count(filter: CountFilter, cancellation: Cancellation): Promise<TaskCounts>
-  /** Until it is cancelled, or the connection breaks. */
+  /** Runs until it is cancelled or the connection breaks. */
   changes(options: ChangesOptions, cancellation: Cancellation): AsyncIterable<ReceivedChange>
 }
 
 export interface Transport {
-  /** For sentences: what it connects to. */
+  /** The address, for messages. */
   readonly name: string
-  /** Undefined where the servers of this transport have none. */
+  /** Undefined if the servers of this transport have none. */
   readonly tasks?: TaskCalls
-  /** A name for a request, by which its repeat is known: a timestamp, or a request key. */
+  /** A name that identifies a request and its repeats: a timestamp, or a request key. */
   newName(): string
   /** `name`: default a new one. */
   encode(ops: readonly SentOp[], name?: string): EncodedCall
-  /** Whether its server is known to answer these ops, sent again under their name, as before. */
+  /** Whether the server is known to recognise a repeat of these ops under their name. */
   keeps(ops: readonly SentOp[]): boolean
   stream(
     batches: AsyncIterable<readonly SentOp[]>,
     options: StreamOptions,
   ): AsyncGenerator<BatchResult, void, undefined>
-  /** Whether a call would be sent at once; a transport that connects per call says true. */
+  /** Whether a call would be sent at once; always true if the transport connects per call. */
   isConnected(): boolean
-  /** Asks the server, apart from its calls, whether it is ready. Rejects where none answers. */
+  /** Asks the server, apart from calls, whether it is ready. Rejects without an answer. */
   probe(cancellation: Cancellation): Promise<'ready' | 'unready'>
   close(): Promise<void>
 }
 
-/** What a client with several addresses gives its transports. */
+/** The options of a transport to one of several addresses. */
 export interface OneOfSeveral {
   /** The longest that a connection may take. */
   readonly connect_ms_max: number
 }
 
-/** Header of a call that a standby must not answer, as one of several addresses is the owner's. */
+/** The header that makes a standby refuse a call of a client with several addresses. */
 export const for_owner = { 'conveyor-role': 'owner' } as const
 
-/** The most batches of a stream that are sent and not yet read by the caller. */
+/** The maximum of a stream's batches that are sent and not yet read by the caller. */
 export const window_batches = 8
 
 /** A task as the client returns it: its data as the exact text, and parsed on access. */
@@ -83,8 +83,8 @@ export function withParsedData(task: Omit<ClientTask, 'data'>): ClientTask {
 }
 
 /**
- * A certificate or key, given as PEM or as the path of a PEM file. Rejects with a TypeError where
- * it is no PEM, with the system's error where the file cannot be read.
+ * A certificate or key, given as PEM or as the path of a PEM file. Rejects with a TypeError for
+ * other content, and with the system's error if the file cannot be read.
  */
 export async function readPem(name: string, given: string | Uint8Array): Promise<Buffer> {
   const bytes =
@@ -95,14 +95,18 @@ export async function readPem(name: string, given: string | Uint8Array): Promise
   throw new TypeError(`${name} holds no PEM`)
 }
 
+/**
+ * A call over its tries. Once a try may have been applied, the same bytes are sent again under the
+ * same name, by which the server recognises the repeat. Before that each try has a new name, so a
+ * call that waits for long is not signed with an old time.
+ */
 export interface SentCall {
   /** One try. */
   send(cancellation: Cancellation): Promise<ClientResult[]>
-  /** Whether the server answers a repeat as the first time. */
+  /** Whether the server recognises a repeat. */
   isKept(): boolean
 }
 
-/** What a call needs of a transport. */
 export type Sender = Pick<Transport, 'encode' | 'keeps'>
 
 export function sentCall(transport: Sender, ops: readonly SentOp[]): SentCall {

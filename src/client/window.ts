@@ -1,10 +1,8 @@
 /**
  * A stream of batches through a window: at most `size` batches are sent and not yet read by the
- * caller, in order in both directions. While the window is full nothing is taken from the source,
- * so a slow reader slows the source and memory stays bounded.
- *
- * The source and the answers are served side by side, so a source may wait for an answer before it
- * gives its next batch.
+ * caller, in order in both directions. A full window takes nothing from the source, which bounds
+ * memory. Source and answers progress independently, so a source may wait for an answer before it
+ * yields its next batch.
  */
 import { type Cancellation, throwIfCancelled } from './cancellation.ts'
 
@@ -15,7 +13,7 @@ export interface WindowOptions<In, Out> {
   send(item: In): Promise<Out>
   /** Called when the source has ended. */
   finish?(): void
-  /** Called when the reader leaves or something fails: nothing more is sent or read. */
+  /** Called when the reader leaves or an error occurs: nothing more is sent or read. */
   abandon?(): void
   /** Ends the stream with its reason, even while the source is silent. */
   readonly cancellation: Cancellation

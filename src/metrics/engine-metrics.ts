@@ -16,15 +16,15 @@ import { duration_bounds_s, histogramTable, type Measured, metricTable } from '.
 
 export interface EngineMetricsOptions {
   /**
-   * Where the metrics go; default a new one. One register takes the metrics of one engine. Those
-   * of the process are its own affair: `collectDefaultMetrics` of prom-client adds them.
+   * Default a new one. A register takes the metrics of one engine; `collectDefaultMetrics` of
+   * prom-client adds those of the process.
    */
   readonly register?: Registry
 }
 
 export interface EngineMetrics {
   readonly register: Registry
-  /** Takes the metrics out of the register, and measures no more. The engine stays open. */
+  /** Removes the metrics from the register and stops measuring. The engine stays open. */
   close(): void
 }
 
@@ -34,7 +34,7 @@ export interface EngineMetrics {
  *     const { register } = engineMetrics(engine)
  *     response.setHeader('Content-Type', register.contentType).end(await register.metrics())
  *
- * Throws an Error where the register has a metric of such a name, that of another engine for one.
+ * Throws an Error if the register has a metric of the same name, such as those of another engine.
  */
 export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}): EngineMetrics {
   const { register = new Registry() } = options
@@ -104,9 +104,10 @@ function histogramValues(name: string, labels: object, histogram: Histogram): ob
   ]
 }
 
+/** Durations in one array of counts, so that an observation per request and commit stays cheap. */
 export interface Histogram {
   observe(ms: number): void
-  /** How many took at most each bound, the last one infinite; and all in seconds. */
+  /** The count up to each bound, the last one infinite, and the sum. */
   read(): { readonly up_to: readonly number[]; readonly sum_s: number }
 }
 

@@ -10,15 +10,14 @@ import { type Measurable, nodeMetrics } from './node-metrics.ts'
 
 export interface MetricsText {
   readonly content_type: string
-  /** At most a second old when it was asked for. */
+  /** At most a second old. */
   read(): Promise<Buffer>
-  /** Measures no more. */
+  /** Stops measuring. */
   close(): void
 }
 
 const made_every_ms = 1_000
 
-/** Measures from now on. */
 export function newMetricsText(engine: Engine | undefined, node?: Measurable): MetricsText {
   const register = new Registry()
   const measured = engine && engineMetrics(engine, { register })
@@ -39,6 +38,9 @@ export function newMetricsText(engine: Engine | undefined, node?: Measurable): M
   }
 }
 
+/**
+ * Of the process and of Node, as prom-client collects them; the event loop is sampled every 10 ms.
+ */
 export const runtime_metrics = [
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
@@ -56,6 +58,7 @@ export const runtime_metrics = [
   'nodejs_version_info',
 ] as const
 
+/** One for the process, because its collectors cannot be stopped. */
 let collected: Registry | undefined
 
 export function addRuntimeMetrics(register: Registry): void {
@@ -65,7 +68,7 @@ export function addRuntimeMetrics(register: Registry): void {
   }
   for (const name of runtime_metrics) {
     const metric = collected.getSingleMetric(name)
-    // Those of another system than Linux are fewer.
+    // Some exist on Linux only.
     if (metric !== undefined) register.registerMetric(metric)
   }
 }

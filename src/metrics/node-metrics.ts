@@ -1,6 +1,6 @@
 /**
- * The metrics of a node of a cluster, in every role. Those of its engine (table.ts) are there while
- * it is the owner; how long an append takes is `conveyor_sync_duration_seconds` of those.
+ * The metrics of a node of a cluster, in every role. Those of its engine (table.ts) exist while it
+ * is the owner; the time of an append is their `conveyor_sync_duration_seconds`.
  */
 import { Registry } from 'prom-client'
 import type { PostgresLog } from '../cluster/node/node.ts'
@@ -74,25 +74,25 @@ export const nodeTable: readonly MetricRow<NodeStatus>[] = [
   ),
   gauge(
     'conveyor_snapshot_age_seconds',
-    'The age of the newest snapshot, as its owner tells it.',
+    'The age of the newest snapshot, as reported by the owner.',
     snapshotAgeOf,
   ),
   gauge('conveyor_snapshot_bytes', 'Its bytes.', ({ snapshot }) => snapshot?.bytes),
   gauge(
     'conveyor_commit_log_bytes',
-    'Bytes of the commit log in the database after the newest snapshot, as the owner tells it.',
+    'Bytes of the commit log in the database after the newest snapshot, as reported by the owner.',
     ({ log_bytes }) => log_bytes,
   ),
 ]
 
 /**
- * Adds the metrics of a node to a register; the returned function takes them out.
+ * Adds the metrics of a node to a register; the returned function removes them.
  *
  *     const commit_log = postgresLog({ url, node: 'a' })
  *     nodeMetrics(commit_log, { register })
  *     const engine = await openEngine('tasks.lmdb', { commit_log })
  *
- * Throws an Error where the register has them already.
+ * Throws an Error if the register has them already.
  */
 export function nodeMetrics(node: Measurable, options: EngineMetricsOptions = {}): () => void {
   const { addTable, remove } = metricsIn(options.register ?? new Registry())

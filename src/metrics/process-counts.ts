@@ -1,7 +1,7 @@
 /**
- * The tasks of each process by status, for gauges: of the largest processes by name, of all others
- * as one. They are read from the counters of the nodes, process by process between other work; at
- * most once a second, and less often where that takes long, however often they are asked for.
+ * The tasks of each process by status, for gauges: the largest processes by name, all others as
+ * one. They are read from the counters of the nodes at most once a second, and less often if a
+ * reading takes long.
  */
 import type { Status } from '../core/model.ts'
 import type { Engine } from '../engine/api/engine-api.ts'
@@ -13,10 +13,10 @@ export interface ProcessCount {
 }
 
 const read_every_ms = 1_000
-/** Of the time, a reading takes at most this part. */
+/** The maximum share of time spent on readings. */
 const part_max = 1 / 20
 
-/** Never rejects: what was read last stands where the store cannot be read. */
+/** Never rejects: if the store cannot be read, the last counts stay. */
 export function newProcessCounts(engine: Engine): () => Promise<readonly ProcessCount[]> {
   const { processes_measured_max } = engine.limits
   let counts: readonly ProcessCount[] = []
@@ -43,18 +43,18 @@ export function newProcessCounts(engine: Engine): () => Promise<readonly Process
   }
 }
 
-/** The rest is named `other`, which may be the id of a process too. */
+/** The rest is `other`, as is a process with this id. */
 function largest(rows: readonly CountRow[], max: number): ProcessCount[] {
   const sorted = [...rows].sort((one, other) => other.total - one.total)
   const rest: Partial<Record<Status, number>> = {}
-  const told: ProcessCount[] = []
+  const kept: ProcessCount[] = []
   for (const { conv_id = 'other', by_status } of sorted) {
-    if (told.length < max && conv_id !== 'other') told.push({ conv_id, by_status })
+    if (kept.length < max && conv_id !== 'other') kept.push({ conv_id, by_status })
     else {
       for (const [status, count] of Object.entries(by_status)) {
         rest[status as Status] = (rest[status as Status] ?? 0) + count
       }
     }
   }
-  return Object.keys(rest).length === 0 ? told : [...told, { conv_id: 'other', by_status: rest }]
+  return Object.keys(rest).length === 0 ? kept : [...kept, { conv_id: 'other', by_status: rest }]
 }

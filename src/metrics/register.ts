@@ -1,6 +1,5 @@
 /**
- * Puts rows of a table of metrics into a register of prom-client. Their values are read when they
- * are scraped.
+ * Puts rows of a table of metrics into a register of prom-client, whose values are read on scrape.
  */
 import { Gauge, type Registry } from 'prom-client'
 import type { MetricRow } from './table.ts'
@@ -10,7 +9,7 @@ type Head = Pick<MetricRow<never>, 'name' | 'help' | 'labels'>
 export function metricsIn(register: Registry) {
   const added: string[] = []
 
-  /** Throws an Error where the register has a metric of this name. */
+  /** Throws an Error if the register has a metric of this name. */
   function add(row: Head, type: string, values: () => Promise<object[]>): void {
     const { name, help, labels } = row
     const metric = new Gauge({ name, help, labelNames: labels, registers: [] })

@@ -1,11 +1,10 @@
 /**
- * The table of metrics: each with its name, what it says, its labels, and where its values come
- * from. Names follow the conventions of Prometheus: base units, `_total` for what only grows.
+ * The table of metrics: name, help, labels and the source of the values. Names follow the
+ * conventions of Prometheus: base units, `_total` for counters.
  *
- * A label's values come from tables of our own, or are ids of processes, of which
- * `processes_measured_max` are told and the rest is `other`. No caller can make a series.
+ * Label values come from our own tables, or are ids of the `processes_measured_max` largest
+ * processes; the rest is `other`. No caller can create a series.
  */
-
 import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
 import { eventTable } from '../core/event-table.ts'
 import { version } from '../core/version.ts'
@@ -13,14 +12,14 @@ import type { EngineStatistics, Readiness } from '../engine/api/statistics-api.t
 import type { FileNumbers } from '../store/store.ts'
 import type { ProcessCount } from './process-counts.ts'
 
-/** What the values of a scrape are taken from. */
+/** The source of the values of a scrape. */
 export interface Measured {
   readonly statistics: EngineStatistics
   readonly processes: readonly ProcessCount[]
   readonly readiness: Readiness
 }
 
-/** A value and those of the labels, in their order. */
+/** A value and the values of its labels, in order. */
 export type Value = readonly [value: number, ...labels: string[]]
 
 export interface MetricRow<Source = Measured> {
@@ -42,7 +41,7 @@ const one =
 const counter = one('counter')
 const gauge = one('gauge')
 
-/** A store in memory has no file, and no such values. */
+/** A store in memory has no such values. */
 function ofFile(
   type: MetricRow['type'],
   name: string,
@@ -54,17 +53,19 @@ function ofFile(
   return { name, type, help, labels: [], values }
 }
 
-/** Values of a table of counts. Those of `always` are told from the start: rates begin at 0. */
+/**
+ * Values of a table of counts. Those of `always` exist from the start, so that rates begin at 0.
+ */
 function* valuesOf(counts: Counts<string>, always: Iterable<readonly [string, string]>) {
-  const told = new Set<string>()
+  const seen = new Set<string>()
   for (const [row, columns] of Object.entries(counts)) {
     for (const [column, count] of Object.entries(columns ?? {})) {
-      told.add(`${row} ${column}`)
+      seen.add(`${row} ${column}`)
       yield [count, row, column] as const
     }
   }
   for (const [row, column] of always) {
-    if (!told.has(`${row} ${column}`)) yield [0, row, column] as const
+    if (!seen.has(`${row} ${column}`)) yield [0, row, column] as const
   }
 }
 
@@ -232,7 +233,7 @@ export const duration_bounds_s: readonly number[] = [
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 ]
 
-/** The histograms: how long things took while metrics were on. */
+/** The histograms of durations, collected while metrics are on. */
 export const histogramTable = {
   request: {
     name: 'conveyor_request_duration_seconds',

@@ -1,9 +1,9 @@
 /**
- * Traces by `@opentelemetry/api`: spans of the engine become spans of the SDK that the program has
- * registered. Only this file knows the package, which the embedder installs.
+ * Traces by `@opentelemetry/api`: spans of the engine become spans of the SDK that the program
+ * registers. Only this file imports the package, which the embedder installs.
  *
- * No trace is worth a task: what an SDK throws is dropped, and the span with it. Spans begin and
- * end at times that one clock has measured, the monotonic one, which never goes back.
+ * Errors of an SDK are dropped, and the span with them, so that tracing never affects a task. All
+ * times of spans come from the monotonic clock.
  */
 import {
   context as active_context,
@@ -76,7 +76,7 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
       active_context.active() === ROOT_CONTEXT ? fn() : active_context.with(ROOT_CONTEXT, fn),
     hasSdk() {
       try {
-        // Never ended, so nobody sees it.
+        // Never ended, so never exported.
         return isSpanContextValid(tracer.startSpan('probe', {}, ROOT_CONTEXT).spanContext())
       } catch {
         return false
@@ -104,7 +104,7 @@ function recording(span: SdkSpan, context: TraceContext, epoch_ms: number): Span
 }
 
 /**
- * A span that nobody wants, or that the SDK could not make. What is made under it is not wanted
+ * A span that is not recorded, or that the SDK could not create. Spans below it are not recorded
  * either.
  */
 function silent(span: SdkSpan | undefined, context: TraceContext): Span {
@@ -117,7 +117,7 @@ function silent(span: SdkSpan | undefined, context: TraceContext): Span {
 
 function nothing(): void {}
 
-/** One for all that would have begun a trace: most requests, where the sampler wants few. */
+/** Shared by all unrecorded roots, which are most requests if the sampler records few. */
 const no_context = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16), flags: 0 }
 const no_span = silent(undefined, no_context)
 
@@ -125,7 +125,7 @@ function attempt(run: () => unknown): void {
   try {
     run()
   } catch {
-    // The SDK is the embedder's own code, and no span is worth a task.
+    // An error of the embedder's SDK must not affect a task.
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * The client of the admin socket. A call resolves with the verb's value or rejects with the Fault
- * that the verb threw. It rejects with `file_held` if the process that holds the file sends an
- * unreadable response, and with `store_failed` if that process ends before it answers. If nothing
- * listens, it rejects with the system's error (`syscall` is `connect`): the file may be free.
+ * that the verb threw. It rejects with `file_held` for an unreadable response, with `store_failed`
+ * if the process ends before it answers, and with the system's error (`syscall` is `connect`) if
+ * nothing listens: the file may be free.
  */
 import { Agent, request } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'

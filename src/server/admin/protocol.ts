@@ -1,7 +1,6 @@
 /**
  * The messages on the admin socket: one POST per call, JSON in both directions. Both ends state
- * their file and version, and a call between ends that differ is refused, so that each end may
- * trust the shapes of the other.
+ * their file and version and refuse a difference, so that each end may trust the other's shapes.
  */
 import { type Fault, fault, isFault, type Mistake } from '../../core/faults.ts'
 
@@ -25,8 +24,8 @@ export interface FaultView {
 export type AdminResponse = Endpoint & ({ readonly value: unknown } | { readonly fault: FaultView })
 
 /**
- * The most bytes of a request; far above a batch of ordinary ops. As JSON text the files of an
- * import (`export_bytes_max`) take up to twice their size.
+ * The maximum size of a request: the files of an import (`export_bytes_max`) take up to twice their
+ * size as JSON text.
  */
 export const request_bytes_max = 80 * 1024 * 1024
 

@@ -1,10 +1,7 @@
 /**
  * The admin server: runs the admin verbs for requests over a Unix socket that only this user can
- * reach. Its process holds the lock of the data file, so an existing socket file is left over from
- * a killed process and is removed.
- *
- * `close` resolves after calls under way are answered; a request that has not fully arrived is cut
- * off.
+ * reach. Its process holds the lock of the data file, so an existing socket file belongs to a
+ * killed process and is removed.
  */
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
@@ -32,6 +29,7 @@ import { type AdminArgs, type AdminVerb, isAdminVerb, runVerb } from './verbs.ts
 export interface AdminServer {
   /** Answers for this engine from now on. */
   use(engine: Engine): void
+  /** Resolves after calls under way are answered; cuts off requests that have not arrived. */
   close(): Promise<void>
 }
 

@@ -2,8 +2,8 @@
  * The path of a data file's admin socket: a folder per user with mode 0700, and a name hashed from
  * the file's real path, because Node silently truncates long socket paths.
  *
- * The folder is used only if it is a directory of this user that no other user may enter; else a
- * new one is made. Readers take the path from the owner record beside the data file.
+ * The folder is used only if it is a directory of this user that no other user may enter; otherwise
+ * a new one is created. Readers take the path from the owner record beside the data file.
  */
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync } from 'node:fs'

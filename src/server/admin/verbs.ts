@@ -46,7 +46,7 @@ interface ImportArgs {
 }
 
 interface Has {
-  /** Of a node that has no engine: what it has, in words. */
+  /** Of a node without an engine: what it has, in words. */
   readonly has: string
 }
 

@@ -23,22 +23,22 @@ const token_chars_min = 16
 const token_chars_max = 1_024
 
 export interface Access {
-  /** Throws the refusal of who may not read. */
+  /** Throws the refusal of a caller that may not read. */
   check(request: IncomingMessage): void
-  /** Whoever reaches the listener may. */
+  /** Every caller may read. */
   readonly is_open: boolean
 }
 
 export const open_access: Access = { check() {}, is_open: true }
 
-/** Throws a RangeError for a token that may be guessed, or that nobody can send. */
+/** Throws a RangeError for a token that is too short, or cannot be sent. */
 export function tokenAccess(token: string): Access {
   const { length } = token
   if (!/^[!-~]+$/.test(token) || length < token_chars_min || length > token_chars_max) {
     const bounds = `${token_chars_min} to ${token_chars_max}`
     throw new RangeError(`token: it takes ${bounds} characters of ASCII, none a space`)
   }
-  // Digests are of one length, so comparing them takes one time.
+  // Digests have one length, which a comparison in constant time needs.
   const wanted = Buffer.from(hash('sha256', token))
   return {
     is_open: false,
@@ -52,7 +52,7 @@ export function tokenAccess(token: string): Access {
   }
 }
 
-/** A node that is not the owner shows nothing of tasks, so any certificate may read there. */
+/** A node that is not the owner shows no tasks, so any certificate may read there. */
 export function certificateAccess(
   engineNow: () => Pick<ServedEngine, 'callerOf'> | undefined,
   read: CertificateReader,
@@ -81,14 +81,14 @@ export function certificateAccess(
 
 const host_header = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::[0-9]{1,5})?$/
 
-/** Throws the refusal of a Host that is no loopback address, of none and of more than one. */
+/** Throws the refusal of a request without exactly one Host, a loopback address. */
 export function checkHost(request: IncomingMessage): void {
   const [, six, name = ''] = host_header.exec(request.headers.host ?? '') ?? []
   if (isLoopback(six ?? name) && hostsOf(request) === 1) return
   throw refusal('the Host is no loopback address; ask for 127.0.0.1, ::1 or localhost')
 }
 
-/** Throws the refusal of a request of a web page. */
+/** Throws the refusal of a request from a web page. */
 export function checkSource({ origin, ...headers }: IncomingHttpHeaders): void {
   const site = headers['sec-fetch-site'] ?? 'none'
   if (origin !== undefined || (site !== 'none' && site !== 'same-origin')) {

@@ -1,10 +1,9 @@
 /**
  * `GET /changes`: the feed of committed changes as server-sent events. An event's id is the
- * position after the change, so a browser that reconnects, with its Last-Event-ID, continues.
+ * position after the change, so a browser continues there with its Last-Event-ID.
  *
- * One change at a time is taken from the feed, and the next only once the connection has room, so a
- * reader that stops reading holds the changes of one page; after `reader_stalled_ms_max` its
- * connection ends.
+ * The next change is taken from the feed only once the connection has room, so a stalled reader
+ * holds the changes of one page; after `reader_stalled_ms_max` its connection ends.
  */
 import type { ServerResponse } from 'node:http'
 import { nextTurn, systemClock } from '../../core/clock.ts'
@@ -24,7 +23,7 @@ const stream_headers = {
 /** How long a browser waits before it reconnects. */
 const retry_ms = 1_000
 
-/** Rejects with the fault for which there is no feed. */
+/** Rejects with the fault that prevents the feed. */
 export async function serveChanges(exchange: OperatorExchange): Promise<void> {
   const { context, request, response } = exchange
   const { limits, feeds } = context
@@ -42,7 +41,7 @@ export async function serveChanges(exchange: OperatorExchange): Promise<void> {
   try {
     let next = changes.next()
     const begun = next.catch((error: unknown) => error)
-    // A feed that cannot begin is refused by then; a change may be long in coming.
+    // A feed that cannot begin has been refused by then; the first change may come much later.
     const refused = await Promise.race([begun, engine.flush().then(nextTurn)])
     if (isFault(refused) && refused.code !== 'changes_gone') throw refused
     response.writeHead(200, stream_headers)
@@ -67,7 +66,7 @@ export async function serveChanges(exchange: OperatorExchange): Promise<void> {
   response.end()
 }
 
-/** From the query, and from where a browser left off. Throws a fault that names a mistake. */
+/** The options of the query and the Last-Event-ID. Throws a fault that names a mistake. */
 function wantedChanges({ request, query }: OperatorExchange): ChangesOptions {
   for (const name of query.keys()) {
     if (!['from', 'conv_id', 'data'].includes(name)) {
@@ -90,26 +89,26 @@ function eventOf(change: TaskChange): string {
   const { task, ...members } = change
   let json = JSON.stringify(members)
   if (task !== undefined) {
-    // The text of the data keeps each number as it was sent.
+    // The stored text keeps the exact numbers.
     const head = JSON.stringify(task, task_members).slice(0, -1)
     json = `${json.slice(0, -1)},"task":${head},"data":${task.data_text}}}`
   }
   return `id: ${change.position}\ndata: ${json}\n\n`
 }
 
-/** Those of Task but its data and its history; the last two are of status_details. */
+/** Of Task without data and history; the last two are of status_details. */
 const task_members = [
   ...['obj_id', 'conv_id', 'ref', 'ref_is_number', 'status', 'status_details', 'user_id'],
   ...['create_time_ms', 'change_time_ms', 'node_id', 'node_prev_id', 'tag', 'description'],
 ]
 
-/** `gone` where changes after the reader's position are no longer kept. */
+/** `gone` if changes after the reader's position are no longer kept. */
 function lastEventOf({ code, message: description }: Fault): string {
   const event = code === 'changes_gone' ? 'gone' : 'fault'
   return `event: ${event}\ndata: ${JSON.stringify({ error: code, description })}\n\n`
 }
 
-/** Resolves once what was written is read, or the connection has ended, by `ms_max` at last. */
+/** Resolves once the connection has room or has ended; ends it after `ms_max`. */
 function untilRead(response: ServerResponse, signal: AbortSignal, ms_max: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -127,7 +126,7 @@ function untilRead(response: ServerResponse, signal: AbortSignal, ms_max: number
   })
 }
 
-/** Sends a comment now and then, by which both sides learn that the other has gone. */
+/** Sends comments regularly, so that both sides detect a lost connection. */
 function startBeats(response: ServerResponse, beat_ms: number): () => void {
   let disarm = (): void => {}
   const arm = (): void => {

@@ -17,33 +17,33 @@ import type { MetricsText } from '../../metrics/metrics-text.ts'
 import { httpFault, refusalOf, replyJson } from '../http/fault-response.ts'
 import type { Access } from './access.ts'
 
-/** What the listener needs of an engine, or has of its own while there is none. */
+/** Of the engine, or the listener's own while it has no engine. */
 export interface Observers {
   readonly emit: Emit
   readonly counters: Pick<Counters, 'countRequest' | 'setCertificate'>
 }
 
-/** A node of a cluster, in whatever role it is. */
+/** A node of a cluster, in any role. */
 export type NodeView = Pick<PostgresLog, 'status'>
 
 export interface OperatorContext {
-  /** Undefined where this process is a node and not the owner. */
+  /** Undefined at a node that is not the owner. */
   engine: ServedEngine | undefined
   readonly node: NodeView | undefined
-  /** Of a standby that answers reads. */
+  /** The engine of a standby that answers reads. */
   reader: ServedEngine | undefined
   readonly observers: Observers
   metrics: MetricsText
   readonly limits: Limits
   readonly access: Access
   readonly page: ConsolePage
-  /** Ends the feeds that are being read. */
+  /** Each ends a feed. */
   readonly feeds: Set<AbortController>
   readonly onBug: (bug: unknown) => void
   draining: boolean
 }
 
-/** Throws `overloaded` where there is no engine, with who the owner is. */
+/** Throws `overloaded`, with the owner's name, if there is no engine. */
 export function openEngineOf({ engine, node }: OperatorContext): ServedEngine {
   if (engine !== undefined) return engine
   throw httpFault('overloaded', notOwnerText(node?.status() as NodeStatus))
@@ -54,7 +54,7 @@ export interface OperatorExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly query: URLSearchParams
-  /** Whether it may be told all; the paths that others may ask for tell them less. */
+  /** Whether the caller may read everything; the health paths show others less. */
   readonly is_trusted: boolean
 }
 
@@ -73,13 +73,13 @@ export function reply(
   replyJson(response, status, value, { ...answer_headers, ...headers })
 }
 
-/** Sends what was thrown: `{"error":code,"description":…}`. A bug also goes to `onBug`. */
+/** Answers anything thrown: `{"error":code,"description":…}`. A bug also goes to `onBug`. */
 export function refuse(context: OperatorContext, response: ServerResponse, thrown: unknown): void {
   if (!isFault(thrown)) context.onBug(thrown)
   const { code, status, value, headers } = refusalOf(thrown)
   const address = response.req.socket.remoteAddress
   emitRefused(context.observers, { server: 'operator', code, address })
-  // It has begun: the reader must not take it for complete.
+  // A begun response must not look complete.
   if (response.headersSent) return void response.destroy()
   reply(response, status, value, context.draining ? { ...headers, Connection: 'close' } : headers)
 }

@@ -9,9 +9,9 @@ import { serveHealth, serveReady } from './health.ts'
 
 interface OperatorPath {
   readonly path: string
-  /** Answered, with less, for those who may not read the others. */
+  /** Answers callers without the right to read too, with less. */
   readonly is_for_all?: true
-  /** Answers the request. Throws, or rejects with, a Fault before the response has begun. */
+  /** Throws or rejects with a Fault before the response has begun. */
   serve(exchange: OperatorExchange): void | Promise<void>
 }
 

@@ -1,8 +1,7 @@
 /**
- * What comes over a connection of the operator's listener and is no request that it serves: bytes
- * that are no HTTP, CONNECT, and requests sent ahead of answers that nobody reads. Each is refused
- * as a request is, counted and told once, and its connection ends. So do those of an address that
- * has too many, and those on which nobody has read an answer, or asked, for `idle_ms_max`.
+ * Refuses connections of the operator's listener: input that is no HTTP, CONNECT, requests ahead of
+ * too many unread answers, too many connections of an address, and idle or stalled connections
+ * after `idle_ms_max`. Each refusal is counted and logged once, and its connection ends.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,10 +14,10 @@ import { clientErrorFault } from '../http/server-events.ts'
 import { whenOver } from '../http/underway.ts'
 import { answer_headers, type Observers } from './exchange.ts'
 
-/** Requests of one connection that wait for their answers to be read; each holds some kilobytes. */
+/** Requests of one connection with unread answers; each holds some kilobytes. */
 export const open_requests_max = 32
 
-/** Whether a request may be served; if not, its connection has ended. */
+/** Whether a request may be served; otherwise its connection has ended. */
 export type MayServe = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function refuseConnections(
@@ -34,7 +33,7 @@ export function refuseConnections(
   }
 
   function refuse(socket: Socket, fault: Fault | undefined): void {
-    // Nobody reads an answer after a reset, and one that is under way must not get another inside.
+    // No response after a reset, or within one under way.
     if (fault === undefined || !socket.writable || openOn(socket) > 0) {
       socket.destroySoon()
       return
@@ -47,7 +46,6 @@ export function refuseConnections(
       'Content-Length': String(Buffer.byteLength(body)),
     }
     socket.end(rawResponse({ status, headers: Object.entries(head).flat(), body }))
-    // Who does not read it does not close its side either.
     destroyLater(socket, linger_ms)
   }
 
@@ -59,7 +57,7 @@ export function refuseConnections(
   })
   server.timeout = idle_ms_max
   server.on('timeout', (socket) => {
-    // Who is told of changes waits for the next one, and has a bound of its own.
+    // A reader of changes may wait long for the next one, and has its own bound.
     if (openOn(socket) === 0 || socket.writableLength > 0) socket.destroy()
   })
 

@@ -1,9 +1,7 @@
 /**
- * The operator's listener: what those who run an engine read of it with a browser or `curl`. It
- * shows the data of all tasks, so beyond loopback addresses it takes TLS or a token (access), and
- * anywhere it refuses what a web page of somebody else sends (access).
- *
- * Everything is a GET. A path is a row of `paths`.
+ * The operator's listener: serves the page, health, metrics and changes to operators. It shows the
+ * data of all tasks, so beyond loopback addresses it requires TLS or a token, and it refuses
+ * requests of other sites' pages everywhere (access.ts). Each path is a row of `paths`.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -43,7 +41,7 @@ import {
 import { paths } from './paths.ts'
 import { refuseConnections } from './refused-connections.ts'
 
-/** Connections of requests that are answered at once. More are closed unread. */
+/** Connections besides those of readers. More are closed unread. */
 const other_connections_max = 64
 
 export interface OperatorOptions {
@@ -60,11 +58,11 @@ export interface OperatorOptions {
    * What callers send as `Authorization: Bearer …`, for all but health: 16 to 1,024 characters.
    */
   readonly token?: string
-  /** No session of the page may do more than look. */
+  /** Limits all sessions of the page to the right `look`. */
   readonly read_only?: boolean
-  /** Serves the page without TLS beyond loopback addresses too, which need `token` as well then. */
+  /** Serves the page without TLS beyond loopback addresses too, which then require `token`. */
   readonly console_plain_http?: boolean
-  /** Where callers reach the other servers of the engine, for the commands that the page shows. */
+  /** The addresses of the engine's other servers, for the commands that the page shows. */
   readonly servers?: ConsoleOptions['servers']
   readonly command_line?: ConsoleOptions['command_line']
   /** Bounds of the listener's own connections, heads and readers. */
@@ -77,9 +75,9 @@ export interface OperatorServer {
   /** Such as `http://127.0.0.1:8081`, or with `https` over TLS. */
   readonly url: string
   readonly address: AddressInfo
-  /** The address of the page; undefined where this listener does not serve it. */
+  /** The address of the page; undefined if this listener does not serve it. */
   readonly page: string | undefined
-  /** The address of the page that signs in once, within ten minutes. */
+  /** A link to the page that signs in once, within ten minutes. */
   link(right?: Right): string
   /** Ends all feeds and connections; resolves when the port is free. The engine stays open. */
   drain(): Promise<void>
@@ -99,13 +97,13 @@ export async function serveOperator(
 }
 
 export interface NodeListener extends OperatorServer {
-  /** What is served of an engine is of this one from now on, or of none. */
+  /** Serves this engine from now on, or none. */
   use(engine: Engine | undefined): void
-  /** Which engine answers reads while this node is a standby, if one does. */
+  /** Sets the engine that answers reads while this node is a standby, if any. */
   read(reader: Engine | undefined): void
 }
 
-/** As `serveOperator`, for a node of a cluster, which has an engine only while it is the owner. */
+/** As `serveOperator`, for a node of a cluster, which has an engine only as the owner. */
 export async function serveNodeOperator(
   node: NodeView,
   { emit, limits }: { readonly emit: Emit; readonly limits: Limits },
@@ -215,7 +213,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
     await underway.quiet(limits.drain_ms_max)
     server.closeAllConnections()
     await closed
-    // Ends node's watch of its connections.
+    // Ends node's timer over its connections.
     server.close()
     running.metrics.close()
     running.engine?.consoles.delete(link)
@@ -236,7 +234,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
       for (const feed of running.feeds) feed.abort()
       running.metrics.close()
       running.metrics = newMetricsText(running.engine, node)
-      // Until when its certificate is valid is told by the counters of the engine.
+      // The counters of the engine report the expiry of the certificate.
       unwatchTls()
       unwatchTls = watch()
       watchEngine()
@@ -274,18 +272,18 @@ async function accessOf(
     : certificateAccess(engineNow, await newCertificateReader())
 }
 
-/** The server, and what gives it other certificates. */
+/** The server, and the function that replaces its certificates. */
 function serverFor(
   { emit }: Observers,
   limits: Limits,
   tls: TlsSet | undefined,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): { server: Server; use: (set: TlsSet) => void } {
-  // A request without a Host is refused where all others are.
+  // A missing Host is refused with the other checks.
   const bounds = { ...boundsOf(limits), requireHostHeader: false }
   if (tls === undefined) return { server: createServer(bounds, onRequest), use() {} }
   const handshakeTimeout = limits.header_ms_max
-  // A certificate is looked at with each request, so that its refusal can be told to its caller.
+  // The certificate is checked with each request, so that the caller gets a reason.
   const demands = { requestCert: tls.ca !== undefined, rejectUnauthorized: false, handshakeTimeout }
   const options = { ...bounds, ...secureOptions(tls), ...demands }
   const server = createTlsServer(options, onRequest)
@@ -303,7 +301,7 @@ async function serve(
     if (context.access.is_open) checkHost(request)
     if (context.page.handle(request, response)) return
     checkSource(request.headers)
-    // Nothing is resolved: a proxy may let some paths through by how they begin.
+    // Dots are not resolved: a proxy may allow paths by their prefix.
     const [path, query = ''] = (request.url as string).split(/\?(.*)/s)
     const row = paths.find((one) => one.path === path)
     const refusal = refusalOf(context.access, request)

@@ -8,7 +8,7 @@ import type { Server, TLSSocket } from 'node:tls'
 import { loadX509, type X509 } from '../../certs/x509.ts'
 import type { Emit } from '../../core/events.ts'
 
-/** As node's TLS socket gives it: the DER bytes and their fingerprint. */
+/** As a TLS socket returns it: DER bytes and fingerprint. */
 interface Certificate {
   readonly raw: Buffer
   readonly fingerprint256: string
@@ -30,7 +30,7 @@ export type CertificateRefusal =
   | 'not_yet_valid'
   | 'not_for_clients'
 
-/** What OpenSSL calls them; any other of its codes is about the authority. */
+/** By the codes of OpenSSL; any other code concerns the authority. */
 const refusals: Readonly<Record<string, CertificateRefusal>> = {
   CERT_HAS_EXPIRED: 'expired',
   CERT_NOT_YET_VALID: 'not_yet_valid',
@@ -62,12 +62,12 @@ export async function newCertificateReader(): Promise<CertificateReader> {
     const certificate = socket.getPeerCertificate() as Partial<Certificate>
     if (certificate.raw === undefined) return 'no_certificate'
     if (!socket.authorized) {
-      // Node says that it is an Error, and gives its code.
+      // Declared as an Error, but node sets the code.
       return refusals[String(socket.authorizationError)] ?? 'unknown_authority'
     }
     try {
       const names = read(certificate as Certificate)
-      // OpenSSL rejects a certificate of another usage and accepts one without any.
+      // OpenSSL accepts a certificate without usages.
       return names.is_client ? names : 'not_for_clients'
     } catch {
       return 'unknown_authority'
@@ -100,7 +100,7 @@ function certificateNames(x509: X509, der: Buffer): CertificateNames {
   }
 }
 
-/** Why a handshake has failed; `broken_off` by the peer, or by a version of TLS of its own. */
+/** Why a handshake failed; `broken_off` by the peer. */
 type HandshakeFailure = 'plain_text' | 'old_tls' | 'no_protocol' | 'timeout' | 'broken_off'
 
 /** By the codes of OpenSSL and node. */
@@ -118,7 +118,10 @@ export type RefuseConnection = (
   code: HandshakeFailure | CertificateRefusal,
 ) => void
 
-/** Refuses the handshakes that fail; the returned function refuses a connection after its own. */
+/**
+ * Logs and ends failed handshakes; the returned function refuses a connection after its handshake.
+ * Nothing of a certificate is logged, because its sender chooses the content.
+ */
 export function refuseHandshakes(
   server: Server,
   name: 'grpc' | 'operator',
@@ -126,7 +129,7 @@ export function refuseHandshakes(
 ): RefuseConnection {
   const refuse: RefuseConnection = (socket, code) => {
     const address = socket.remoteAddress
-    // A peer that goes away, such as a probe of the port, is no refusal of ours.
+    // A peer that leaves, such as a port probe, was not refused.
     if (code !== 'broken_off') emit('certificate_refused', { server: name, code, address })
     socket.destroy()
   }

@@ -1,8 +1,8 @@
 /**
  * Reads the files of a TLS server and reloads them when they change.
  *
- * A set is used only if the key matches the certificate and there is a CA certificate; without one
- * node would trust every public CA. An unusable set leaves the old one in use.
+ * A set is used only if the key matches the certificate and a CA certificate is present, without
+ * which node would trust every public CA. An unusable set leaves the old one in use.
  */
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -19,15 +19,15 @@ export type TlsOptions =
   | { readonly folder: string }
 
 export interface TlsSet {
-  /** Undefined where no client certificates are asked for. */
+  /** Undefined if no client certificates are requested. */
   readonly ca: Buffer | undefined
   readonly cert: Buffer
   readonly key: Buffer
 }
 
 /**
- * Rejects with the system's error for a missing file, or an Error that names the defect. A server
- * that asks for no client certificates does without that of their authority.
+ * Rejects with the system's error for a missing file, or an Error that names the defect.
+ * `needs_ca`: the server requests client certificates.
  */
 export async function readTls(options: TlsOptions, needs_ca = true): Promise<TlsSet> {
   const set = await readSet(options, needs_ca)
@@ -39,17 +39,17 @@ export interface WatchedTls {
   readonly options: TlsOptions
   readonly first: TlsSet
   readonly every_ms: number
-  /** Who uses the files, for the events. */
+  /** The server's name in events. */
   readonly server: 'grpc' | 'operator'
   readonly emit: Emit
-  /** Are told until when the certificate is valid. */
+  /** Receives the expiry of the certificate. */
   readonly counters: Pick<Counters, 'setCertificate'>
   use(set: TlsSet): void
 }
 
 /**
- * Polls every `every_ms`. Calls `use` with each new set; tells of it, and once of each unusable
- * one. The returned function stops it.
+ * Polls every `every_ms`. Calls `use` with each new set and logs it; logs each unusable set once.
+ * The returned function stops it.
  */
 export function watchTls(watched: WatchedTls): () => void {
   const { options, first, every_ms, server, emit, counters } = watched
@@ -109,7 +109,7 @@ function checkSet({ ca, cert, key }: TlsSet): void {
   createSecureContext(secureOptions({ ca, cert, key }))
 }
 
-/** What a server uses a set for. No tickets: a resumed session is not verified again. */
+/** No tickets, because a resumed session is not verified again. */
 export function secureOptions(set: TlsSet): SecureContextOptions {
   const { ca, cert, key } = set
   const files = ca === undefined ? { cert, key } : { ca, cert, key }
