@@ -16,7 +16,7 @@ import { openConsole, type TestConsole } from './support/console-server.ts'
 
 type Entry = readonly [node_id: string, why: HistoryWhy]
 
-/** [a history, how often it was in each node, the ways that it took] */
+/** [a history, how often it was in each node, the edges that it took] */
 const paths: readonly (readonly [readonly Entry[], Record<string, number>, readonly string[]])[] = [
   [[], {}, []],
   [[['a', 'create']], { a: 1 }, []],
@@ -42,7 +42,7 @@ const paths: readonly (readonly [readonly Entry[], Record<string, number>, reado
     { a: 3, b: 1 },
     ['["a","b"]', '["b","a"]', '["a","a"]'],
   ],
-  // Nobody draws a way for what an operator or an import does.
+  // Nobody draws an edge for what an operator or an import does.
   [
     [
       ['a', 'create'],
@@ -54,10 +54,10 @@ const paths: readonly (readonly [readonly Entry[], Record<string, number>, reado
   ],
 ]
 
-for (const [history, nodes, ways] of paths) {
+for (const [history, nodes, edges] of paths) {
   test(`the path of ${JSON.stringify(history)}`, () => {
     const path = pathOf(history.map(([node_id, why]) => ({ node_id, why })))
-    assert.deepEqual([Object.fromEntries(path.nodes), [...path.ways]], [nodes, ways])
+    assert.deepEqual([Object.fromEntries(path.nodes), [...path.edges]], [nodes, edges])
   })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Drawings of processes: they have every node and every way with what it says, no boxes overlap, no
- * way runs under a box, the text of a definition cannot become markup, and what is too large, hangs
+ * Drawings of processes: they have every node and every edge with what it says, no boxes overlap, no
+ * edge runs under a box, the text of a definition cannot become markup, and what is too large, hangs
  * or dies becomes a plain grid.
  */
 
@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { draw } from '../src/console/diagram/draw.ts'
-import type { Drawing, Point, Way } from '../src/console/diagram/drawing.ts'
+import type { Drawing, Edge, Point } from '../src/console/diagram/drawing.ts'
 import { type DrawingSettings, type Drawn, newDrawings } from '../src/console/diagram/drawings.ts'
 import { graphOf } from '../src/console/diagram/graph.ts'
 import { mermaidOf } from '../src/console/diagram/mermaid.ts'
@@ -51,8 +51,8 @@ function pictured(nodes: readonly NodeGiven[], more: Partial<Pictured> = {}): Pi
   }
 }
 
-/** What no drawing may have: boxes on each other, ways under boxes, places that are no numbers. */
-function faultsOf({ boxes, ways, width, height }: Drawing): string[] {
+/** What no drawing may have: boxes on each other, edges under boxes, places that are no numbers. */
+function faultsOf({ boxes, edges, width, height }: Drawing): string[] {
   const faults: string[] = []
   const inside = ({ x, y }: Point): boolean => x >= 0 && y >= 0 && x <= width && y <= height
   for (const [at, a] of boxes.entries()) {
@@ -62,7 +62,7 @@ function faultsOf({ boxes, ways, width, height }: Drawing): string[] {
       if (!apart) faults.push(`${a.node_id} is on ${b.node_id}`)
     }
   }
-  for (const { from_node_id, to_node_id, label, label_at, points } of ways) {
+  for (const { from_node_id, to_node_id, label, label_at, points } of edges) {
     const name = `${from_node_id} to ${to_node_id}`
     if (points.length < 2 || !points.every(inside)) faults.push(`${name} is nowhere`)
     if ((label === '') !== (label_at === undefined)) faults.push(`${name} has no place for words`)
@@ -158,8 +158,8 @@ const both = [
   { param: '{{b.c}}', fun: 'not_eq', const: '{{d}}' },
 ]
 
-/** [logics, semaphors, the ways from the node and what they say] */
-type Says = readonly [logics: object[], semaphors: object[], ways: readonly string[]]
+/** [logics, semaphors, the edges from the node and what they say] */
+type Says = readonly [logics: object[], semaphors: object[], edges: readonly string[]]
 const says: readonly Says[] = [
   [[go('x')], [], ['go ']],
   [[condition('amount', 'more', '1000', 'number')], [], ['go amount > 1000']],
@@ -210,21 +210,21 @@ const says: readonly Says[] = [
 ]
 
 for (const [logics, semaphors, expected] of says) {
-  test(`ways of ${JSON.stringify([...logics, ...semaphors])} say ${expected}`, () => {
+  test(`edges of ${JSON.stringify([...logics, ...semaphors])} say ${expected}`, () => {
     const nodes = [
       { id: 's', obj_type: 1, condition: { logics, semaphors } },
       { id: 'x' },
       { id: 'y' },
     ]
-    const { ways } = graphOf(textOf(nodes))
+    const { edges } = graphOf(textOf(nodes))
     assert.deepEqual(
-      ways.map(({ kind, label }) => `${kind} ${label}`),
+      edges.map(({ kind, label }) => `${kind} ${label}`),
       expected,
     )
   })
 }
 
-test('a picture has every node with its shape, its tasks and its ways', async () => {
+test('a picture has every node with its shape, its tasks and its edges', async () => {
   const given = [
     { id: 's', obj_type: 1, title: 'Begin', condition: { logics: [go('w')] } },
     {
@@ -254,9 +254,9 @@ test('a picture has every node with its shape, its tasks and its ways', async ()
       ['e', 'end', ''],
     ],
   )
-  const ends = ({ from_node_id, to_node_id, kind, label }: Way): string =>
+  const ends = ({ from_node_id, to_node_id, kind, label }: Edge): string =>
     `${from_node_id} ${to_node_id} ${kind} ${label}`
-  assert.deepEqual(drawing.ways.map(ends), [
+  assert.deepEqual(drawing.edges.map(ends), [
     's w go ',
     `w e go paid = "${'x'.repeat(80)}"`,
     'w x error create fails',
@@ -274,7 +274,7 @@ test('a picture has every node with its shape, its tasks and its ways', async ()
   ]) {
     assert.ok(svg.includes(text), text)
   }
-  assert.equal(svg.match(/class="way /g)?.length, drawing.ways.length)
+  assert.equal(svg.match(/class="edge /g)?.length, drawing.edges.length)
 })
 
 // [places of two nodes, whether they are drawn there]
@@ -312,7 +312,7 @@ test('a place is read whatever its digits are', () => {
   assert.deepEqual(graphOf(text).boxes[0]?.drawn_at, { x: 600, y: 1 })
 })
 
-test('the layers lead down from the start, and only ways that close a cycle lead up', async () => {
+test('the layers lead down from the start, and only edges that close a cycle lead up', async () => {
   const given = [
     { id: 'last', obj_type: 2 },
     { id: 'loop', obj_type: 0, condition: { logics: [go('work')] } },
@@ -330,9 +330,9 @@ const graph = fc.integer({ min: 1, max: 25 }).chain((count) =>
       fc.array(fc.tuple(fc.nat(count - 1), fc.nat(count - 1), fc.nat(2)), { maxLength: 60 }),
       fc.shuffledSubarray([...Array(count + 10).keys()], { minLength: count, maxLength: count }),
     )
-    .map(([ways, cells]) =>
+    .map(([edges, cells]) =>
       Array.from({ length: count }, (_, at) => {
-        const leads = (kind: number) => ways.filter(([from, , of]) => from === at && of === kind)
+        const leads = (kind: number) => edges.filter(([from, , of]) => from === at && of === kind)
         return {
           ...{ id: `n${at}`, obj_type: at === 0 ? 1 : 0 },
           ...{
@@ -358,7 +358,7 @@ const graph = fc.integer({ min: 1, max: 25 }).chain((count) =>
     ),
 )
 
-test('no way of any graph runs under a box, and no boxes overlap', async () => {
+test('no edge of any graph runs under a box, and no boxes overlap', async () => {
   await fc.assert(
     fc.asyncProperty(graph, fc.constantFrom('drawn', 'laid_out', 'grid'), async (given, how) => {
       const drawing = await drawn(given, how)
@@ -391,11 +391,11 @@ const folders = [
   ['test/vectors', ['drawn']],
 ] as const
 
-for (const [folder, ways] of folders) {
-  test(`no way of a definition of ${folder} runs under a box`, async () => {
+for (const [folder, edges] of folders) {
+  test(`no edge of a definition of ${folder} runs under a box`, async () => {
     const found = new Map(definitionsIn(folder).map((one) => [textOf(one[1]), one]))
     for (const [name, nodes] of found.values()) {
-      for (const how of ways) {
+      for (const how of edges) {
         const drawing = await drawn(nodes, how)
         assert.deepEqual(faultsOf(drawing), [], name)
         if (folder === 'src/examples') assert.equal(drawing.places, how, name)
@@ -413,7 +413,7 @@ const version = (hash: string, nodes: readonly object[] = [{ id: 's', obj_type: 
 const scripts = {
   answers: `const { parentPort, workerData } = require('node:worker_threads')
     const places = workerData.how
-    parentPort.postMessage([{ places, boxes: [], ways: [], width: 0, height: 0 }])`,
+    parentPort.postMessage([{ places, boxes: [], edges: [], width: 0, height: 0 }])`,
   hangs: 'setInterval(() => {}, 1e6)',
   dies: 'process.exit(1)',
   throws: `throw new Error('broken')`,
@@ -507,7 +507,7 @@ test('too many that wait are refused, and a closed one draws nothing', async () 
   await assert.rejects(drawings.drawingOf(version('d')), { code: closed })
 })
 
-test('2,000 nodes with 10,000 ways come as a grid, and the event loop goes on', async () => {
+test('2,000 nodes with 10,000 edges come as a grid, and the event loop goes on', async () => {
   const nodes = Array.from({ length: 2_000 }, (_, at) => ({
     ...{ id: `n${at}`, obj_type: at === 0 ? 1 : 0, x: at, y: 0 },
     condition: { logics: [1, 2, 3, 4, 5].map((step) => go(`n${(at * step * 7 + step) % 2_000}`)) },
@@ -518,12 +518,12 @@ test('2,000 nodes with 10,000 ways come as a grid, and the event loop goes on', 
   const drawing = await drawings.drawingOf(version('a', nodes)).finally(() => clearInterval(turn))
   const small = [{ id: 's', obj_type: 1, condition: { logics: [go('s')] } }]
   const both = await drawings.comparedOf(version('b'), version('c', small))
-  assert.deepEqual([both.from.ways.length, both.to.ways.length], [0, 1])
+  assert.deepEqual([both.from.edges.length, both.to.edges.length], [0, 1])
   await drawings.close()
-  const ways = new Set(
-    nodes.flatMap(({ id, condition }) => condition.logics.map((way) => id + way.to_node_id)),
+  const edges = new Set(
+    nodes.flatMap(({ id, condition }) => condition.logics.map((edge) => id + edge.to_node_id)),
   )
-  assert.deepEqual([drawing.boxes.length, drawing.ways.length], [2_000, ways.size])
+  assert.deepEqual([drawing.boxes.length, drawing.edges.length], [2_000, edges.size])
   assert.equal(new Set(drawing.boxes.map(({ y }) => y)).size, 45)
   assert.ok(turns > 5, `${turns} turns`)
 })
@@ -597,7 +597,7 @@ for (const [from, to, places] of versions) {
         [from, to][at]?.map(([id]) => id),
       )
       assert.deepEqual(
-        new Set(drawing.ways.map(({ label }) => label)),
+        new Set(drawing.edges.map(({ label }) => label)),
         new Set(drawing.boxes.length > 0 ? [`n > "${at}"`.replaceAll('"', '')] : []),
       )
       assert.deepEqual(faultsOf(drawing), [])

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { newDurations } from '../src/console/overview/durations.ts'
-import type { Overview, ProcessRow, WayRate } from '../src/console/overview/messages.ts'
+import type { EdgeRate, Overview, ProcessRow } from '../src/console/overview/messages.ts'
 import { newOverviews } from '../src/console/overview/overview.ts'
 import type { Status } from '../src/core/model.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
@@ -179,16 +179,16 @@ describe('failed tasks, processes and health', () => {
 })
 
 describe('the counts of a process', () => {
-  const from = (ways: readonly WayRate[], node_id: string): WayRate | undefined =>
-    ways.find(({ from_node_id, to_node_id }) => from_node_id === 'start' && to_node_id === node_id)
+  const from = (edges: readonly EdgeRate[], node_id: string): EdgeRate | undefined =>
+    edges.find(({ from_node_id, to_node_id }) => from_node_id === 'start' && to_node_id === node_id)
 
-  it('are those of its nodes, with timers that fire soon and the ways of ten seconds', async () => {
+  it('are those of its nodes, with timers that fire soon and the edges of ten seconds', async () => {
     clock.advance(12_000)
     for (let n = 0; n < 30; n++) await create('wait')
     const soon = [await create('bank', { at: clock.now_ms() / 1_000 + 30 })]
     await create('bank', { at: clock.now_ms() / 1_000 + 600 })
     clock.advance(1_000)
-    const { nodes, ways, status, version } = await overviews.counts('a')
+    const { nodes, edges, status, version } = await overviews.counts('a')
     assert.deepEqual([status, version], ['active', 1])
     const { rows } = await engine.tasks.count({ conv_id: 'a', status: 'any' })
     for (const { node_id, total } of rows) {
@@ -197,11 +197,11 @@ describe('the counts of a process', () => {
       assert.equal(sum, total, node_id)
     }
     assert.equal(nodes.find(({ node_id }) => node_id === 'w2')?.due_soon, soon.length)
-    assert.ok(Math.abs((from(ways, 'w1')?.per_s ?? 0) - 3) < 0.3)
-    assert.ok((from(ways, 'w2')?.per_s ?? 0) > 0)
-    assert.equal(from(ways, 'f1'), undefined)
+    assert.ok(Math.abs((from(edges, 'w1')?.per_s ?? 0) - 3) < 0.3)
+    assert.ok((from(edges, 'w2')?.per_s ?? 0) > 0)
+    assert.equal(from(edges, 'f1'), undefined)
     clock.advance(12_000)
-    assert.deepEqual((await overviews.counts('a')).ways, [])
+    assert.deepEqual((await overviews.counts('a')).edges, [])
   })
 
   it('tell a node that its last task has left as empty', async () => {

@@ -1,7 +1,7 @@
 /**
  * Draws definitions, in the thread of draw-worker.ts. Where all nodes have places of their own the
- * boxes stand there, and only the ways are computed; else all is laid out. Whatever is too large
- * for either, and whatever was asked for as a grid, stands in a grid. No way runs under a box.
+ * boxes stand there, and only the edges are computed; else all is laid out. Whatever is too large
+ * for either, and whatever was asked for as a grid, stands in a grid. No edge runs under a box.
  */
 import type { Drawing } from './drawing.ts'
 import { graphOf, unionOf } from './graph.ts'
@@ -17,14 +17,14 @@ export interface DrawJob {
 }
 
 /** More take longer, or more memory, than a picture is worth. */
-const laid_out_ways_max = 2_000
+const laid_out_edges_max = 2_000
 
 export async function draw({ definition_texts, how }: DrawJob): Promise<Drawing[]> {
   const graphs = definition_texts.map(graphOf)
-  const [first = { boxes: [], ways: [] }, second] = graphs
+  const [first = { boxes: [], edges: [] }, second] = graphs
   const graph = second === undefined ? first : unionOf(first, second)
   const drawn = how === 'drawn' ? await routedOf(graph) : undefined
-  const is_small = graph.ways.length <= laid_out_ways_max
+  const is_small = graph.edges.length <= laid_out_edges_max
   const layout = drawn ?? (how !== 'grid' && is_small ? await layeredOf(graph) : gridOf(graph))
   return graphs.map((part) => placedOf(part, graph, layout, drawn ? 'drawn' : 'laid_out'))
 }

@@ -1,5 +1,5 @@
 /**
- * The graph of a version of a process as it is drawn, as types: boxes with their places, and ways
+ * The graph of a version of a process as it is drawn, as types: boxes with their places, and edges
  * between them with their routes and what they say. In pixels; plain data. Who draws it adds what
  * changes, such as counts.
  */
@@ -22,7 +22,7 @@ export interface Box {
   readonly height: number
 }
 
-export interface Way {
+export interface Edge {
   readonly from_node_id: string
   readonly to_node_id: string
   readonly kind: 'go' | 'error' | 'time'
@@ -30,7 +30,7 @@ export interface Way {
   readonly label: string
   /** Where the label stands in the middle of; absent without one. */
   readonly label_at?: Point
-  /** Its corners from the edge of one box to that of the other, two at least. */
+  /** Its corners from the border of one box to that of the other, two at least. */
   readonly points: readonly Point[]
 }
 
@@ -38,8 +38,13 @@ export interface Drawing {
   /** `drawn`: the places are those of the definition; `laid_out`: they were computed. */
   readonly places: 'drawn' | 'laid_out'
   readonly boxes: readonly Box[]
-  readonly ways: readonly Way[]
+  readonly edges: readonly Edge[]
   /** What all of it takes; the upper left corner is at 0, 0. */
   readonly width: number
   readonly height: number
+}
+
+/** Names the edges between two nodes. Node ids may hold any character, so no separator would do. */
+export function edgeKey(from_node_id: string, to_node_id: string): string {
+  return JSON.stringify([from_node_id, to_node_id])
 }

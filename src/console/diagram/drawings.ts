@@ -1,6 +1,6 @@
 /**
  * Drawings of versions of processes, made in a worker thread, so that no layout holds the event
- * loop. Each version is drawn once; the newest drawings are kept, up to a number of boxes and ways.
+ * loop. Each version is drawn once; the newest drawings are kept, up to a number of boxes and edges.
  * One thread at a time, started for a job and ended with it: one that dies or takes too long is
  * ended, and the version is drawn as a plain grid by another.
  */
@@ -44,7 +44,7 @@ export interface DrawingSettings {
   /** How long a thread may take, and how much memory. */
   readonly ms_max: number
   readonly heap_mb: number
-  /** Boxes and ways of all drawings that are kept; the newest is kept whatever it has. */
+  /** Boxes and edges of all drawings that are kept; the newest is kept whatever it has. */
   readonly kept_parts_max: number
   readonly waiting_max: number
   readonly clock: Clock
@@ -80,7 +80,7 @@ export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
     if (found === undefined) {
       entry.made.then(
         (made) => {
-          entry.parts = made.reduce((sum, { boxes, ways }) => sum + boxes.length + ways.length, 1)
+          entry.parts = made.reduce((sum, { boxes, edges }) => sum + boxes.length + edges.length, 1)
           forgetOld()
         },
         () => kept.delete(key),

@@ -1,12 +1,12 @@
 /**
- * The graph of a definition, or of two versions of it together: boxes without places, and ways
- * with what they say. Ways of one kind between the same two nodes are one. Read from the text of
+ * The graph of a definition, or of two versions of it together: boxes without places, and edges
+ * with what they say. Edges of one kind between the same two nodes are one. Read from the text of
  * the definition alone, whether it compiles or not.
  */
 import { isNumberToken, isObject, parseStored } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { node_kinds } from '../../process/compile-node.ts'
-import type { Box, Point, Way } from './drawing.ts'
+import type { Box, Edge, Point } from './drawing.ts'
 import { cut } from './text.ts'
 import { conditionsOf, doesOf, failsOf, semaphorText } from './words.ts'
 
@@ -15,7 +15,7 @@ export interface GraphBox extends Pick<Box, 'node_id' | 'title' | 'kind' | 'does
   readonly drawn_at: Point | undefined
 }
 
-export interface GraphWay extends Pick<Way, 'kind' | 'label'> {
+export interface GraphEdge extends Pick<Edge, 'kind' | 'label'> {
   /** Indices into `boxes`. */
   readonly from: number
   readonly to: number
@@ -23,7 +23,7 @@ export interface GraphWay extends Pick<Way, 'kind' | 'label'> {
 
 export interface Graph {
   readonly boxes: readonly GraphBox[]
-  readonly ways: readonly GraphWay[]
+  readonly edges: readonly GraphEdge[]
 }
 
 const title_chars_max = 200
@@ -33,15 +33,15 @@ export function graphOf(definition_text: string): Graph {
   const scheme = objectIn(objectOf(parseStored(definition_text)), 'scheme')
   const nodes = listIn(scheme, 'nodes').filter(isObject)
   const places = new Map(nodes.map(({ id }, at) => [id, at]))
-  const ways: GraphWay[] = []
+  const edges: GraphEdge[] = []
   const boxes = nodes.map((node, from): GraphBox => {
     const kind = kindOf(node.obj_type)
     const condition = kind === 'end' ? {} : objectIn(node, 'condition')
     const logics = listIn(condition, 'logics').filter(isObject)
     const semaphors = listIn(condition, 'semaphors').filter(isObject)
-    for (const [to_id, way, label] of [...logicWays(logics), ...semaphors.map(semaphorWay)]) {
+    for (const [to_id, edge, label] of [...logicEdges(logics), ...semaphors.map(semaphorEdge)]) {
       const to = typeof to_id === 'string' ? places.get(to_id) : undefined
-      if (to !== undefined) ways.push({ from, to, kind: way, label })
+      if (to !== undefined) edges.push({ from, to, kind: edge, label })
     }
     const has_timer = semaphors.some(({ type }) => type === 'time')
     const does = [
@@ -56,28 +56,28 @@ export function graphOf(definition_text: string): Graph {
       drawn_at: pointOf(node),
     }
   })
-  return { boxes, ways: merged(ways) }
+  return { boxes, edges: merged(edges) }
 }
 
-/** All boxes and ways of two versions; a node of both is one, as it is in the second. */
+/** All boxes and edges of two versions; a node of both is one, as it is in the second. */
 export function unionOf(first: Graph, second: Graph): Graph {
   const boxes = new Map([...first.boxes, ...second.boxes].map((box) => [box.node_id, box]))
   const places = new Map([...boxes.keys()].map((id, at) => [id, at]))
-  const ways = [first, second].flatMap((graph) =>
-    graph.ways.map((way) => ({
-      ...way,
-      from: places.get(graph.boxes[way.from]?.node_id ?? '') ?? 0,
-      to: places.get(graph.boxes[way.to]?.node_id ?? '') ?? 0,
+  const edges = [first, second].flatMap((graph) =>
+    graph.edges.map((edge) => ({
+      ...edge,
+      from: places.get(graph.boxes[edge.from]?.node_id ?? '') ?? 0,
+      to: places.get(graph.boxes[edge.to]?.node_id ?? '') ?? 0,
     })),
   )
-  const different = new Map(ways.map((way) => [JSON.stringify(way), way]))
-  return { boxes: [...boxes.values()], ways: [...different.values()] }
+  const different = new Map(edges.map((edge) => [JSON.stringify(edge), edge]))
+  return { boxes: [...boxes.values()], edges: [...different.values()] }
 }
 
-type Found = readonly [to_id: JsonValue | undefined, kind: Way['kind'], label: string]
+type Found = readonly [to_id: JsonValue | undefined, kind: Edge['kind'], label: string]
 
 /** A `go` after conditions is where none of them holds. */
-function logicWays(logics: readonly JsonObject[]): Found[] {
+function logicEdges(logics: readonly JsonObject[]): Found[] {
   const first_condition = logics.findIndex(({ type }) => type === 'go_if_const')
   return logics.flatMap((logic, at): Found[] => {
     const { type, to_node_id, err_node_id } = logic
@@ -90,21 +90,21 @@ function logicWays(logics: readonly JsonObject[]): Found[] {
   })
 }
 
-function semaphorWay(semaphor: JsonObject): Found {
+function semaphorEdge(semaphor: JsonObject): Found {
   const { type, to_node_id, esc_node_id } = semaphor
   return [type === 'time' ? to_node_id : esc_node_id, 'time', semaphorText(semaphor)]
 }
 
-function merged(ways: readonly GraphWay[]): GraphWay[] {
-  const found = new Map<string, { readonly way: GraphWay; readonly labels: Set<string> }>()
-  for (const way of ways) {
-    const key = `${way.from} ${way.to} ${way.kind}`
-    const one = found.get(key) ?? { way, labels: new Set<string>() }
-    if (way.label !== '') one.labels.add(way.label)
+function merged(edges: readonly GraphEdge[]): GraphEdge[] {
+  const found = new Map<string, { readonly edge: GraphEdge; readonly labels: Set<string> }>()
+  for (const edge of edges) {
+    const key = `${edge.from} ${edge.to} ${edge.kind}`
+    const one = found.get(key) ?? { edge, labels: new Set<string>() }
+    if (edge.label !== '') one.labels.add(edge.label)
     found.set(key, one)
   }
-  return [...found.values()].map(({ way, labels }) => ({
-    ...way,
+  return [...found.values()].map(({ edge, labels }) => ({
+    ...edge,
     label: cut([...labels].join(' or '), label_chars),
   }))
 }

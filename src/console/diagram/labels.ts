@@ -1,8 +1,8 @@
 /**
- * Places the labels of ways that were routed without regard to them.
+ * Places the labels of edges that were routed without regard to them.
  */
 import type { Point } from './drawing.ts'
-import type { GraphWay } from './graph.ts'
+import type { GraphEdge } from './graph.ts'
 import {
   boxAt,
   type Layout,
@@ -14,19 +14,19 @@ import {
 } from './layout.ts'
 import { label_height_px, labelWidth } from './text.ts'
 
-/** In a graph with more ways labels may cover ways: to look costs the square of their number. */
+/** In a graph with more edges labels may cover edges: to look costs the square of their number. */
 const lines_max = 500
 
 /**
- * Each label stands on a straight part of its way, where it covers no box and no other label, and
- * no other way if there is such a place.
+ * Each label stands on a straight part of its edge, where it covers no box and no other label, and
+ * no other edge if there is such a place.
  */
-export function withLabels(ways: readonly GraphWay[], { middles, routes }: Layout): Layout {
+export function withLabels(edges: readonly GraphEdge[], { middles, routes }: Layout): Layout {
   const taken: Rect[] = middles.map(boxAt)
   const kept_free = routes.length > lines_max ? [] : routes
   const lines = kept_free.map(({ points }) => partsOf(points).map(([a, b]) => rectBetween(a, b)))
   const labelled = routes.map((route, at) => {
-    const { label } = ways[at] as GraphWay
+    const { label } = edges[at] as GraphEdge
     if (label === '') return route
     const half = { half_x: labelWidth(label) / 2, half_y: label_height_px / 2 }
     const places = placesOn(route.points).map((place) => ({ ...place, ...half }))
@@ -43,7 +43,7 @@ export function withLabels(ways: readonly GraphWay[], { middles, routes }: Layou
   return { middles, routes: labelled }
 }
 
-/** Points of a way, from the middles of its longest parts on. */
+/** Points of an edge, from the middles of its longest parts on. */
 function placesOn(points: readonly Point[]): Point[] {
   const parts = partsOf(points)
   const length = ([a, b]: Part): number => Math.abs(a.x - b.x) + Math.abs(a.y - b.y)

@@ -1,6 +1,6 @@
 /**
- * A layout in layers from the start downwards, by ELK: it orders the boxes, routes the ways at
- * right angles and keeps room for their labels. ELK never leads a way under a box.
+ * A layout in layers from the start downwards, by ELK: it orders the boxes, routes the edges at
+ * right angles and keeps room for their labels. ELK never leads an edge under a box.
  */
 import ELK, { type ElkLabel, type ElkNode, type ElkShape } from 'elkjs'
 import type { Point } from './drawing.ts'
@@ -19,12 +19,12 @@ const options = {
   'elk.layered.spacing.nodeNodeBetweenLayers': '46',
   'elk.layered.spacing.edgeNodeBetweenLayers': '22',
   'elk.layered.spacing.edgeEdgeBetweenLayers': '12',
-  // Only ways that close a cycle lead up.
+  // Only edges that close a cycle lead up.
   'elk.layered.cycleBreaking.strategy': 'DEPTH_FIRST',
 }
 
-/** Above so many ways a layout in seconds is worth more than few crossings. */
-const careful_ways_max = 300
+/** Above so many edges a layout in seconds is worth more than few crossings. */
+const careful_edges_max = 300
 const quick_options = {
   'elk.layered.thoroughness': '1',
   'elk.layered.nodePlacement.strategy': 'SIMPLE',
@@ -33,8 +33,8 @@ const quick_options = {
 
 const elk = new ELK.default()
 
-export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
-  const is_careful = ways.length <= careful_ways_max
+export async function layeredOf({ boxes, edges }: Graph): Promise<Layout> {
+  const is_careful = edges.length <= careful_edges_max
   const graph: ElkNode = {
     id: 'graph',
     layoutOptions: { ...options, ...(is_careful ? {} : quick_options) },
@@ -42,8 +42,8 @@ export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
       ...{ id: `${at}`, ...box_px },
       layoutOptions: kind === 'start' ? { 'elk.layered.layering.layerConstraint': 'FIRST' } : {},
     })),
-    edges: ways.map(({ from, to, label }, at) => ({
-      ...{ id: `way ${at}`, sources: [`${from}`], targets: [`${to}`] },
+    edges: edges.map(({ from, to, label }, at) => ({
+      ...{ id: `edge ${at}`, sources: [`${from}`], targets: [`${to}`] },
       labels: label === '' || !is_careful ? [] : [labelOf(label)],
     })),
   }
@@ -60,14 +60,14 @@ export async function layeredOf({ boxes, ways }: Graph): Promise<Layout> {
       return label === undefined ? { points } : { points, label_at: middleOf(label) }
     }),
   }
-  return is_careful ? layout : withLabels(ways, layout)
+  return is_careful ? layout : withLabels(edges, layout)
 }
 
 function middleOf({ x = 0, y = 0, width = 0, height = 0 }: ElkShape): Point {
   return { x: x + width / 2, y: y + height / 2 }
 }
 
-/** It stands on its way, in room that ELK keeps for it. */
+/** It stands on its edge, in room that ELK keeps for it. */
 function labelOf(text: string): ElkLabel {
   const layoutOptions = { 'elk.edgeLabels.inline': 'true', 'elk.edgeLabels.placement': 'CENTER' }
   return { text, width: labelWidth(text), height: label_height_px, layoutOptions }

@@ -1,5 +1,5 @@
 /**
- * Where the boxes and ways of a graph stand, and what stands on what: boxes on boxes, ways under
+ * Where the boxes and edges of a graph stand, and what stands on what: boxes on boxes, edges under
  * boxes, labels on either.
  */
 import type { Point } from './drawing.ts'
@@ -31,7 +31,7 @@ export function overlap(a: Rect, b: Rect): boolean {
   return Math.abs(a.x - b.x) < a.half_x + b.half_x && Math.abs(a.y - b.y) < a.half_y + b.half_y
 }
 
-/** A straight part of a way. */
+/** A straight part of an edge. */
 export type Part = readonly [from: Point, to: Point]
 
 export function partsOf(points: readonly Point[]): Part[] {
@@ -51,10 +51,10 @@ export function tenth(px: number): number {
   return Math.round(px * 10) / 10
 }
 
-/** A way may touch the edge of a box, as its ends do. */
+/** An edge may touch the border of a box, as its ends do. */
 const touch_px = 0.5
 
-/** Whether a way runs under a box. */
+/** Whether an edge runs under a box. */
 export function runsUnder({ middles, routes }: Layout): boolean {
   const boxes = middles.map(boxAt).map(({ half_x, half_y, ...middle }) => ({
     ...{ ...middle, half_x: half_x - touch_px, half_y: half_y - touch_px },

@@ -1,9 +1,9 @@
 /**
- * A process as a Mermaid flowchart: a box per node with its task count, an arrow per way with what
+ * A process as a Mermaid flowchart: a box per node with its task count, an arrow per edge with what
  * it says. Nodes are numbered, because their ids may be any text.
  */
 import type { ProcessDetails } from '../../engine/api/process-api.ts'
-import type { Box, Way } from './drawing.ts'
+import type { Box, Edge } from './drawing.ts'
 import { graphOf } from './graph.ts'
 import { cut, label_chars_max, tasksText } from './text.ts'
 
@@ -14,10 +14,10 @@ const shapes: Readonly<Record<Box['kind'], readonly [open: string, close: string
   end: ['(((', ')))'],
 }
 
-const arrows: Readonly<Record<Way['kind'], string>> = { go: '-->', error: '--x', time: '-.->' }
+const arrows: Readonly<Record<Edge['kind'], string>> = { go: '-->', error: '--x', time: '-.->' }
 
 export function mermaidOf(process: Pick<ProcessDetails, 'nodes' | 'definition_text'>): string {
-  const { boxes, ways } = graphOf(process.definition_text)
+  const { boxes, edges } = graphOf(process.definition_text)
   const counts = new Map(process.nodes.map(({ id, tasks }) => [id, tasks]))
   const lines = ['flowchart TD']
   for (const [at, { node_id, title, kind }] of boxes.entries()) {
@@ -26,7 +26,7 @@ export function mermaidOf(process: Pick<ProcessDetails, 'nodes' | 'definition_te
     const count = tasks === 0 ? '' : `<br/>${tasksText(tasks)}`
     lines.push(`  n${at}${open}"${escaped(title)}${count}"${close}`)
   }
-  for (const { from, to, kind, label } of ways) {
+  for (const { from, to, kind, label } of edges) {
     const says = label === '' ? '' : `|"${escaped(cut(label, label_chars_max))}"|`
     lines.push(`  n${from} ${arrows[kind]}${says} n${to}`)
   }

@@ -21,21 +21,21 @@ export function placedOf(
     y: tenth(y - extent.top),
   })
   const box_at = new Map(graph.boxes.map(({ node_id }, at) => [node_id, at]))
-  const wayKey = (of: Graph, { from, to, kind, label }: Graph['ways'][number]): string =>
+  const edgeKey = (of: Graph, { from, to, kind, label }: Graph['edges'][number]): string =>
     JSON.stringify([of.boxes[from]?.node_id, of.boxes[to]?.node_id, kind, label])
-  const way_at = new Map(graph.ways.map((way, at) => [wayKey(graph, way), at]))
+  const edge_at = new Map(graph.edges.map((edge, at) => [edgeKey(graph, edge), at]))
   return {
     places,
     boxes: part.boxes.map(({ drawn_at: _drawn_at, ...box }) => {
       const { x, y } = middles[box_at.get(box.node_id) as number] as Point
       return { ...box, ...shifted({ x: x - width / 2, y: y - height / 2 }), ...box_px }
     }),
-    ways: part.ways.map((way) => {
-      const { points, label_at } = routes[way_at.get(wayKey(part, way)) as number] as Route
+    edges: part.edges.map((edge) => {
+      const { points, label_at } = routes[edge_at.get(edgeKey(part, edge)) as number] as Route
       return {
-        from_node_id: part.boxes[way.from]?.node_id ?? '',
-        to_node_id: part.boxes[way.to]?.node_id ?? '',
-        ...{ kind: way.kind, label: way.label, points: points.map(shifted) },
+        from_node_id: part.boxes[edge.from]?.node_id ?? '',
+        to_node_id: part.boxes[edge.to]?.node_id ?? '',
+        ...{ kind: edge.kind, label: edge.label, points: points.map(shifted) },
         ...(label_at === undefined ? {} : { label_at: shifted(label_at) }),
       }
     }),
@@ -45,7 +45,7 @@ export function placedOf(
 }
 
 function extentOf(
-  { ways }: Graph,
+  { edges }: Graph,
   { middles, routes }: Layout,
 ): { left: number; top: number; right: number; bottom: number } {
   const extent = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity }
@@ -59,7 +59,7 @@ function extentOf(
   for (const [at, { points, label_at }] of routes.entries()) {
     for (const point of points) take(point, 0, 0)
     if (label_at === undefined) continue
-    take(label_at, labelWidth(ways[at]?.label ?? '') / 2, label_height_px / 2)
+    take(label_at, labelWidth(edges[at]?.label ?? '') / 2, label_height_px / 2)
   }
   return middles.length === 0 ? { left: 0, top: 0, right: 0, bottom: 0 } : extent
 }

@@ -1,43 +1,43 @@
 /**
- * Boxes at the places of the definition, as an editor drew them, with ways that libavoid leads
+ * Boxes at the places of the definition, as an editor drew them, with edges that libavoid leads
  * around all boxes at right angles. Undefined where a node has no place, boxes stand on each
- * other, the graph is too large, or a way found no room.
+ * other, the graph is too large, or an edge found no room.
  */
 import { AvoidLib } from 'libavoid-js'
 import type { Point } from './drawing.ts'
-import type { Graph, GraphWay } from './graph.ts'
+import type { Graph, GraphEdge } from './graph.ts'
 import { withLabels } from './labels.ts'
 import { box_px, boxAt, type Layout, overlap, runsUnder } from './layout.ts'
 
-/** The work grows with the square of it: 400 ways take a second. */
-const routed_ways_max = 400
+/** The work grows with the square of it: 400 edges take a second. */
+const routed_edges_max = 400
 const routed_boxes_max = 300
 
-export async function routedOf({ boxes, ways }: Graph): Promise<Layout | undefined> {
-  if (ways.length > routed_ways_max || boxes.length > routed_boxes_max) return undefined
+export async function routedOf({ boxes, edges }: Graph): Promise<Layout | undefined> {
+  if (edges.length > routed_edges_max || boxes.length > routed_boxes_max) return undefined
   const middles = boxes.flatMap(({ drawn_at }) => drawn_at ?? [])
   if (middles.length < boxes.length) return undefined
   const rects = middles.map(boxAt)
   if (rects.some((a, at) => rects.slice(at + 1).some((b) => overlap(a, b)))) return undefined
   for (const apart_px of aparts_px) {
-    const routes = (await pointsOf(middles, ways, apart_px)).map((points) => ({ points }))
+    const routes = (await pointsOf(middles, edges, apart_px)).map((points) => ({ points }))
     const layout = { middles, routes }
-    if (!runsUnder(layout)) return withLabels(ways, layout)
+    if (!runsUnder(layout)) return withLabels(edges, layout)
   }
   return undefined
 }
 
-/** How far ways keep from boxes; the second is tried where boxes stand close to each other. */
+/** How far edges keep from boxes; the second is tried where boxes stand close to each other. */
 const aparts_px = [16, 4]
 
-/** Ends of ways: the middle of any side; a way back to its own box turns around a corner of it. */
+/** Ends of edges: the middle of any side; an edge back to its own box turns around a corner of it. */
 const [any_side, loop_out, loop_back] = [1, 2, 3] as const
 
 let loaded: Promise<void> | undefined
 
 async function pointsOf(
   middles: readonly Point[],
-  ways: readonly GraphWay[],
+  edges: readonly GraphEdge[],
   apart_px: number,
 ): Promise<Point[][]> {
   loaded ??= AvoidLib.load()
@@ -67,7 +67,7 @@ async function pointsOf(
     }
     return shape
   })
-  const connectors = ways.map(({ from, to }) => {
+  const connectors = edges.map(({ from, to }) => {
     const [out, into] = from === to ? [loop_out, loop_back] : [any_side, any_side]
     const end = (at: number, pin: number) => new avoid.ConnEnd(shapes[at] as object, pin)
     return new avoid.ConnRef(router, end(from, out), end(to, into))

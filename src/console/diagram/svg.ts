@@ -1,10 +1,10 @@
 /**
  * A process as an SVG file: a box per node, shaped by its kind, with its task count in a badge, and
- * an arrow per way with when it is taken (solid for go, dashed for errors, dotted for times and
+ * an arrow per edge with when it is taken (solid for go, dashed for errors, dotted for times and
  * counts). The file has no script and no link; definition text enters it escaped.
  */
 import type { ProcessDetails } from '../../engine/api/process-api.ts'
-import type { Box, Drawing, Way } from './drawing.ts'
+import type { Box, Drawing, Edge } from './drawing.ts'
 import { tenth } from './layout.ts'
 import { cut, label_chars_max, label_height_px, labelWidth, tasksText } from './text.ts'
 
@@ -17,19 +17,19 @@ const style = [
   '.node{stroke-width:1.5}.start{fill:#e3f9e5;stroke:#3f9142}.logic{fill:#fff;stroke:#627d98}',
   '.escalation{fill:#fff3c4;stroke:#cb6e17}.end{fill:#eef2f7;stroke:#52606d}',
   '.inner{fill:none;stroke:#9aa5b1;stroke-width:1}',
-  '.way{fill:none;stroke:#829ab1;stroke-width:1.5}.way.error{stroke:#d64545;stroke-dasharray:6 4}',
-  '.way.time{stroke:#cb6e17;stroke-dasharray:1.5 4;stroke-linecap:round;stroke-width:2}',
+  '.edge{fill:none;stroke:#829ab1;stroke-width:1.5}.edge.error{stroke:#d64545;stroke-dasharray:6 4}',
+  '.edge.time{stroke:#cb6e17;stroke-dasharray:1.5 4;stroke-linecap:round;stroke-width:2}',
   '.label{font-size:11px;fill:#486581}.under{fill:#fff;fill-opacity:.92}',
   '.label.error{fill:#ba2525}.label.time{fill:#a45a11}',
   '.badge{fill:#2680c2}.count{font-size:11px;font-weight:600;fill:#fff}',
 ].join('')
 
-const way_colors = { go: '#829ab1', error: '#d64545', time: '#cb6e17' } as const
+const edge_colors = { go: '#829ab1', error: '#d64545', time: '#cb6e17' } as const
 
 /** What a picture tells of a process beside its drawing. */
 export type Pictured = Pick<ProcessDetails, 'conv_id' | 'title' | 'status' | 'tasks' | 'nodes'>
 
-export function svgOf(process: Pictured, { boxes, ways, ...drawing }: Drawing): string {
+export function svgOf(process: Pictured, { boxes, edges, ...drawing }: Drawing): string {
   const { conv_id, title, status, tasks } = process
   const [left, top] = [-margin_px, -margin_px - head_px]
   const wide = Math.max(drawing.width + 2 * margin_px, 360)
@@ -42,31 +42,31 @@ export function svgOf(process: Pictured, { boxes, ways, ...drawing }: Drawing): 
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="${left} ${top} ${wide} ${tall}">`,
     `<title>${escaped(title, 200)}</title>`,
     `<style>${style}</style>`,
-    `<defs>${Object.entries(way_colors).map(headOf).join('')}</defs>`,
+    `<defs>${Object.entries(edge_colors).map(headOf).join('')}</defs>`,
     `<rect x="${left}" y="${top}" ${size} fill="#fff"/>`,
     `<text class="head" x="${left + 24}" y="${top + 34}">${escaped(title, 80)}</text>`,
     `<text class="sub" x="${left + 24}" y="${top + 52}">${escaped(about, 160)}</text>`,
-    ...ways.map(wayOf),
+    ...edges.map(edgeOf),
     ...boxes.map((box) => boxOf(box, counts.get(box.node_id) ?? 0)),
-    ...ways.flatMap(labelOf),
+    ...edges.flatMap(labelOf),
     '</svg>',
     '',
   ].join('\n')
 }
 
-function headOf([way, color]: readonly [string, string]): string {
+function headOf([edge, color]: readonly [string, string]): string {
   const frame = 'viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8"'
   const units = 'markerUnits="userSpaceOnUse" orient="auto"'
   const tip = `<path d="M0 0L8 4L0 8z" fill="${color}"/>`
-  return `<marker id="to-${way}" ${frame} ${units}>${tip}</marker>`
+  return `<marker id="to-${edge}" ${frame} ${units}>${tip}</marker>`
 }
 
-function wayOf({ kind, points }: Way): string {
+function edgeOf({ kind, points }: Edge): string {
   const path = points.map(({ x, y }) => `${x} ${y}`).join('L')
-  return `<path class="way ${kind}" d="M${path}" marker-end="url(#to-${kind})"/>`
+  return `<path class="edge ${kind}" d="M${path}" marker-end="url(#to-${kind})"/>`
 }
 
-function labelOf({ kind, label, label_at }: Way): string[] {
+function labelOf({ kind, label, label_at }: Edge): string[] {
   if (label_at === undefined) return []
   const { x, y } = label_at
   const wide = labelWidth(label)
@@ -90,7 +90,7 @@ function boxOf(box: Box, tasks: number): string {
   return `<g>${name}${shapeOf(box)}${texts.join('')}${badge}</g>`
 }
 
-/** Ways end on the straight sides of a box: its corners are no rounder than that allows. */
+/** Edges end on the straight sides of a box: its corners are no rounder than that allows. */
 const tip_px = 10
 
 /** A start is a pill, an end a pill with two outlines, an escalation a hexagon. */

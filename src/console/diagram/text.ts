@@ -8,7 +8,7 @@ export function tasksText(tasks: number): string {
   return `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
 }
 
-/** How much of a label is shown on its way; all of it belongs into the title of the way. */
+/** How much of a label is shown on its edge; all of it belongs into the title of the edge. */
 export const label_chars_max = 34
 
 /** The first `chars_max` code points of a text; a cut one ends with an ellipsis. */

@@ -1,5 +1,5 @@
 /**
- * What a picture says in words: of a node what it does, of a way when it is taken. Read from the
+ * What a picture says in words: of a node what it does, of an edge when it is taken. Read from the
  * logics and semaphors of a definition as they are written; the text is that of the definition and
  * is no markup, so who draws it escapes it.
  */
@@ -10,7 +10,7 @@ import { handler_types } from '../../process/logics/table.ts'
 import { textOf } from '../../process/values.ts'
 import { cut } from './text.ts'
 
-/** By type: what a node with the logic does, and what its error way says. */
+/** By type: what a node with the logic does, and what its error edge says. */
 const logic_words: Readonly<Record<string, readonly [does: string, fails: string]>> = {
   set_param: ['set', 'set fails'],
   api_callback: ['callback', 'handler fails'],

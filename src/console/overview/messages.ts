@@ -80,8 +80,8 @@ export interface ProcessCounts {
   readonly version: number
   /** All nodes with tasks, or that had some when they were told last. */
   readonly nodes: readonly NodeCounts[]
-  /** The ways that tasks took in the last ten seconds. */
-  readonly ways: readonly WayRate[]
+  /** The edges that tasks took in the last ten seconds. */
+  readonly edges: readonly EdgeRate[]
 }
 
 export interface NodeCounts {
@@ -93,7 +93,7 @@ export interface NodeCounts {
 
 export const due_soon_max = 200
 
-export interface WayRate {
+export interface EdgeRate {
   readonly from_node_id: string
   readonly to_node_id: string
   readonly per_s: number

@@ -1,6 +1,6 @@
 /**
  * What happens in one process, node by node: counts from the counters of its nodes, timers that
- * fire soon, and the ways that tasks take. Who asks at once for one process shares a reading, and
+ * fire soon, and the edges that tasks take. Who asks at once for one process shares a reading, and
  * what was read is forgotten once nobody asks.
  */
 
@@ -47,7 +47,7 @@ export function newProcessCounts(
         due_soon: Math.min(due.get(node_id) ?? 0, due_soon_max),
       }))
       const { status, version } = head
-      return { at_ms: clock.now_ms(), conv_id, status, version, nodes, ways: flow.edges(conv_id) }
+      return { at_ms: clock.now_ms(), conv_id, status, version, nodes, edges: flow.edges(conv_id) }
     }
     return { asked_ms: 0, read: atMostEvery(() => counts_every_ms, clock, read) }
   }

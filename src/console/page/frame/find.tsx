@@ -2,11 +2,13 @@
  * The search of the header: tasks by ref, by id or by how a ref begins. The server is asked once
  * the reader pauses; an answer to what was typed before is dropped.
  */
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
 import { FaultText } from '../parts/fault-text.tsx'
 import { useKeys } from '../parts/keys.ts'
+import { set } from '../parts/set.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { Time } from '../parts/time.tsx'
 import { go } from '../place.ts'
@@ -83,12 +85,8 @@ export function Find() {
           text.value = currentTarget.value
           is_open.value = true
         }}
-        onFocus={() => {
-          is_open.value = true
-        }}
-        onBlur={() => {
-          is_open.value = false
-        }}
+        onFocus={() => set(is_open, true)}
+        onBlur={() => set(is_open, false)}
         onKeyDown={onKeyDown}
       />
       <div class="found" hidden={!is_shown}>

@@ -1,4 +1,5 @@
 /** The head of the page: where one can go, the search, the connection, and who is signed in. */
+
 import { useSignal } from '@preact/signals'
 import { connection } from '../live.ts'
 import { Button } from '../parts/button.tsx'
@@ -6,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { keys, useKeys } from '../parts/keys.ts'
 import { Link } from '../parts/link.tsx'
 import { Menu } from '../parts/menu.tsx'
+import { set } from '../parts/set.ts'
 import { place } from '../place.ts'
 import { endSession, is_outdated, session } from '../session.ts'
 import { Find } from './find.tsx'
@@ -90,9 +92,7 @@ const may_do = {
 function Who() {
   const { value } = session
   const shows_keys = useSignal(false)
-  const showKeys = () => {
-    shows_keys.value = true
-  }
+  const showKeys = () => set(shows_keys, true)
   useKeys([{ key: '?', does: 'show the keys', act: showKeys }])
   if (typeof value !== 'object') return null
   const { name, right, version } = value
@@ -120,9 +120,7 @@ function Who() {
                 type="radio"
                 name="theme"
                 checked={theme.value === one}
-                onChange={() => {
-                  theme.value = one
-                }}
+                onChange={() => set(theme, one)}
               />
               {one}
             </label>
@@ -136,13 +134,7 @@ function Who() {
         </Button>
         <p class="quiet-text">Conveyor {version}</p>
       </Menu>
-      {shows_keys.value && (
-        <Keys
-          onClose={() => {
-            shows_keys.value = false
-          }}
-        />
-      )}
+      {shows_keys.value && <Keys onClose={() => set(shows_keys, false)} />}
     </div>
   )
 }

@@ -1,23 +1,23 @@
 /**
- * The live counts of a process as signals, one for each node and each way, so that a frame draws
+ * The live counts of a process as signals, one for each node and each edge, so that a frame draws
  * again only what it has changed. A frame that changes very many is drawn in parts, so that the
  * page goes on moving smoothly meanwhile.
  */
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Status } from '../../../core/model.ts'
+import { edgeKey } from '../../diagram/drawing.ts'
 import type { NodeCounts, ProcessCounts } from '../../overview/messages.ts'
 import { countText, rateText, status_words, statuses } from '../parts/texts.ts'
-import { wayKey } from './way-key.ts'
 
 export type Counts = Pick<NodeCounts, 'by_status' | 'due_soon'>
 
 export interface GraphCounts {
   /** The last frame; undefined before the first. */
   readonly last: ReadonlySignal<ProcessCounts | undefined>
-  /** The ways that have had a rate, by `wayKey`. */
+  /** The edges that have had a rate, by `edgeKey`. */
   readonly flowing: ReadonlySignal<readonly string[]>
   of(node_id: string): ReadonlySignal<Counts>
-  /** Tasks a second along a way. */
+  /** Tasks a second along an edge. */
   rateOf(key: string): ReadonlySignal<number>
   take(frame: ProcessCounts): void
 }
@@ -69,12 +69,12 @@ export function newGraphCounts(): GraphCounts {
         else changes.set(key, change)
       }
       const per_s = new Map(
-        frame.ways.map((way) => [wayKey(way.from_node_id, way.to_node_id), way.per_s]),
+        frame.edges.map((edge) => [edgeKey(edge.from_node_id, edge.to_node_id), edge.per_s]),
       )
       const added = [...per_s.keys()].filter((key) => !rates.has(key))
       for (const key of added) rateOf(key)
       for (const [key, rate] of rates) {
-        changes.set(`way ${key}`, () => {
+        changes.set(`edge ${key}`, () => {
           rate.value = per_s.get(key) ?? 0
         })
       }

@@ -1,14 +1,16 @@
 /**
- * The graph of a process: boxes over ways, as a `Drawing` places them. What is out of sight is not
- * there; a frame of counts re-renders the boxes that it has changed, and the rates of the ways.
+ * The graph of a process: boxes over edges, as a `Drawing` places them. What is out of sight is not
+ * there; a frame of counts re-renders the boxes that it has changed, and the rates of the edges.
  * Boxes are buttons in the order of the drawing, with a name that says what is in them.
  */
+
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Drawing } from '../../diagram/drawing.ts'
+import { set } from '../parts/set.ts'
 import type { GraphCounts } from './counts.ts'
+import { Edges, overlaps, Rates } from './edges.tsx'
 import { type Mark, Node } from './node.tsx'
-import { overlaps, Rates, Ways } from './ways.tsx'
 import { useZoom, type Zoom } from './zoom.ts'
 
 /** Below this nothing that is written can be read, and boxes are drawn without it. */
@@ -20,7 +22,7 @@ export interface GraphProps {
   readonly name: string
   readonly counts?: GraphCounts
   readonly marks?: ReadonlyMap<string, Mark>
-  /** Where a task went, by `wayKey`: these ways are drawn strongly. */
+  /** Where a task went, by `edgeKey`: these edges are drawn strongly. */
   readonly passed?: ReadonlySet<string>
   /** The node whose box is drawn as open. */
   readonly opened?: ReadonlySignal<string | undefined>
@@ -77,11 +79,9 @@ function Stage({ zoom, ...props }: GraphProps & { readonly zoom: Zoom }) {
     <div
       class={is_far.value ? 'graph-stage far' : 'graph-stage'}
       style={{ width: `${width}px`, height: `${height}px` }}
-      onFocusIn={({ target }) => {
-        focused.value = (target as HTMLElement).dataset.node
-      }}
+      onFocusIn={({ target }) => set(focused, (target as HTMLElement).dataset.node)}
     >
-      <Ways drawing={drawing} seen={seen} passed={passed} is_far={is_far.value} />
+      <Edges drawing={drawing} seen={seen} passed={passed} is_far={is_far.value} />
       {counts && <Rates drawing={drawing} counts={counts} seen={seen} is_far={is_far.value} />}
       {shown.map((box) => (
         <Node

@@ -2,6 +2,7 @@
  * The dialog of an import: what it would do, or what is wrong with the file, or where the tasks of
  * nodes go that it drops; and then its result. Each answer is of the file as it is checked now.
  */
+
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ConsoleCalls, Imported, Mistake } from '../../server/messages.ts'
@@ -9,6 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
+import { set } from '../parts/set.ts'
 import { say } from '../parts/toasts.tsx'
 import { go } from '../place.ts'
 import { call, isCallFault } from '../session.ts'
@@ -183,9 +185,7 @@ function MoveField({ of, id, nodes, chosen }: MoveFieldProps) {
       value={value}
       hint={options.length === 0 ? 'The id of a node of the new definition' : undefined}
       {...(options.length === 0 ? {} : { options: [['', 'Choose a node'] as const, ...options] })}
-      onChange={(to) => {
-        chosen.value = { ...chosen.value, [id]: to }
-      }}
+      onChange={(to) => set(chosen, { ...chosen.value, [id]: to })}
     />
   )
 }

@@ -2,10 +2,12 @@
  * Imports a file that was chosen, or dropped anywhere on the view: first everything is checked and
  * told, and nothing is stored before the reader has said so.
  */
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
+import { set } from '../parts/set.ts'
 import type { ProcessState } from '../process/state.ts'
 import { ImportDialog } from './dialog.tsx'
 
@@ -17,9 +19,7 @@ interface ImportProps {
 export function Import({ state }: ImportProps) {
   const input = useRef<HTMLInputElement>(null)
   const file = useSignal<File | undefined>(undefined)
-  const is_over = useDrop((dropped) => {
-    file.value = dropped
-  })
+  const is_over = useDrop((dropped) => set(file, dropped))
   return (
     <>
       <Button act={() => input.current?.click()} title="A .json or .zip file, also dropped here">
@@ -54,9 +54,7 @@ export function Import({ state }: ImportProps) {
             state.mistakes.value = []
             void state.show({})
           }}
-          onClose={() => {
-            file.value = undefined
-          }}
+          onClose={() => set(file, undefined)}
         />
       )}
     </>

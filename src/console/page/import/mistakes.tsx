@@ -1,6 +1,8 @@
 /** The mistakes of a file that was refused: a list, and above the graph whose nodes have them. */
+
 import type { Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
+import { set } from '../parts/set.ts'
 import type { ProcessState } from '../process/state.ts'
 
 interface MistakeListProps {
@@ -44,13 +46,7 @@ export function Mistakes({ state }: { readonly state: ProcessState }) {
           in_sight.value = node_id
         }}
       />
-      <Button
-        act={() => {
-          mistakes.value = []
-        }}
-      >
-        Put away
-      </Button>
+      <Button act={() => set(mistakes, [])}>Put away</Button>
     </section>
   )
 }

@@ -2,11 +2,13 @@
  * Failed tasks, the newest first, grouped by process, node and tag: each leads to the table of its
  * tasks, and to the newest of them.
  */
+
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import type { FailedGroup, FailedTasks } from '../../overview/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { Count } from '../parts/count.tsx'
 import { Link } from '../parts/link.tsx'
+import { set } from '../parts/set.ts'
 import { countText } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
 
@@ -36,12 +38,7 @@ export function Failed({ failed }: { readonly failed: ReadonlySignal<FailedTasks
         ))}
       </ul>
       {groups.length > shown.length && (
-        <Button
-          kind="quiet"
-          act={() => {
-            shows_all.value = true
-          }}
-        >
+        <Button kind="quiet" act={() => set(shows_all, true)}>
           Show {countText(groups.length - shown.length)} more
         </Button>
       )}

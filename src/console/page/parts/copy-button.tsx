@@ -1,6 +1,8 @@
 /** Copies a text, also where the browser gives no clipboard to a page without TLS. */
+
 import { useSignal } from '@preact/signals'
 import { Button } from './button.tsx'
+import { set } from './set.ts'
 
 const copied_ms = 2_000
 
@@ -16,9 +18,7 @@ export function CopyButton({ text, what, children = 'Copy' }: CopyButtonProps) {
   const act = async () => {
     await copy(text)
     is_copied.value = true
-    setTimeout(() => {
-      is_copied.value = false
-    }, copied_ms)
+    setTimeout(() => set(is_copied, false), copied_ms)
   }
   return (
     <Button act={act} kind="quiet" label={is_copied.value ? 'Copied' : `${children} ${what}`}>

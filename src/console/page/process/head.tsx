@@ -2,6 +2,7 @@
  * The head of a process: what it is called, how it is, how many tasks it has, and what can be done
  * with all of it. What the session has no right for is not there.
  */
+
 import { useComputed, useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { ProcessPage } from '../../server/messages.ts'
@@ -11,6 +12,7 @@ import { Button } from '../parts/button.tsx'
 import { Count } from '../parts/count.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Link } from '../parts/link.tsx'
+import { set } from '../parts/set.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { status_words, statuses } from '../parts/texts.ts'
 import { say } from '../parts/toasts.tsx'
@@ -88,15 +90,7 @@ function Bar({ state, page }: HeadProps) {
           </option>
         ))}
       </select>
-      {versions.length > 1 && (
-        <Button
-          act={() => {
-            compares.value = true
-          }}
-        >
-          Compare…
-        </Button>
-      )}
+      {versions.length > 1 && <Button act={() => set(compares, true)}>Compare…</Button>}
       {can_turn && (
         <Button
           is_pressed={laid_out === true}
@@ -112,14 +106,7 @@ function Bar({ state, page }: HeadProps) {
       <Export page={page} />
       {may('administer') && <Import state={state} />}
       {may('administer') && <PauseButton state={state} title={row.title || conv_id} />}
-      {compares.value && (
-        <Versions
-          page={page}
-          onClose={() => {
-            compares.value = false
-          }}
-        />
-      )}
+      {compares.value && <Versions page={page} onClose={() => set(compares, false)} />}
     </div>
   )
 }
@@ -156,22 +143,14 @@ function PauseButton({ state, title }: { readonly state: ProcessState; readonly 
   }
   return (
     <>
-      <Button
-        act={() => {
-          asks.value = true
-        }}
-      >
-        {is_paused ? 'Resume…' : 'Pause…'}
-      </Button>
+      <Button act={() => set(asks, true)}>{is_paused ? 'Resume…' : 'Pause…'}</Button>
       {asks.value && (
         <Confirm
           title={is_paused ? 'Resume the process?' : 'Pause the process?'}
           verb={is_paused ? 'Resume' : 'Pause'}
           is_danger={!is_paused}
           act={act}
-          onClose={() => {
-            asks.value = false
-          }}
+          onClose={() => set(asks, false)}
         >
           <p>
             <bdi>{title}</bdi>{' '}

@@ -57,7 +57,7 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
       <p class="quiet-text">
         {[kind === 'logic' ? '' : kind, does].filter(Boolean).join(': ')} <code>{node_id}</code>
       </p>
-      <WaysOut drawing={page.drawing} node_id={node_id} onOpen={onOpen} />
+      <EdgesOut drawing={page.drawing} node_id={node_id} onOpen={onOpen} />
       <ul class="totals" aria-label="Tasks by status">
         {statuses.map((status) => (
           <NodeTotal key={status} {...{ conv_id, node_id, status, counts }} />
@@ -97,21 +97,21 @@ function NodeTotal({ conv_id, node_id, status, counts }: NodeTotalProps) {
   )
 }
 
-interface WaysOutProps {
+interface EdgesOutProps {
   readonly drawing: Drawing
   readonly node_id: string
   onOpen(node_id: string): void
 }
 
-function WaysOut({ drawing, node_id, onOpen }: WaysOutProps) {
-  const ways = drawing.ways.filter(({ from_node_id }) => from_node_id === node_id)
-  if (ways.length === 0) return null
+function EdgesOut({ drawing, node_id, onOpen }: EdgesOutProps) {
+  const edges = drawing.edges.filter(({ from_node_id }) => from_node_id === node_id)
+  if (edges.length === 0) return null
   const titles = new Map(drawing.boxes.map((box) => [box.node_id, box.title]))
   return (
-    <ul class="ways-out" aria-label="Where it leads">
-      {ways.map(({ to_node_id, kind, label }, at) => (
+    <ul class="edges-out" aria-label="Where it leads">
+      {edges.map(({ to_node_id, kind, label }, at) => (
         <li key={at} class={kind}>
-          <span class="way-when">
+          <span class="edge-when">
             <bdi>{label || 'always'}</bdi>
           </span>{' '}
           →{' '}

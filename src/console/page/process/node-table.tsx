@@ -54,11 +54,11 @@ function columnsOf(
 ): Column<Box>[] {
   const titles = new Map(drawing.boxes.map(({ node_id, title }) => [node_id, title || node_id]))
   const leads = new Map<string, string[]>()
-  for (const { from_node_id, to_node_id, label } of drawing.ways) {
+  for (const { from_node_id, to_node_id, label } of drawing.edges) {
     const to = titles.get(to_node_id) ?? to_node_id
-    const ways = leads.get(from_node_id) ?? []
-    ways.push(label === '' ? to : `${label} → ${to}`)
-    leads.set(from_node_id, ways)
+    const edges = leads.get(from_node_id) ?? []
+    edges.push(label === '' ? to : `${label} → ${to}`)
+    leads.set(from_node_id, edges)
   }
   const count = (
     key: string,
@@ -100,9 +100,9 @@ function columnsOf(
       title: 'Leads to',
       class: 'leads',
       cell: ({ node_id }) =>
-        leads.get(node_id)?.map((way, at) => (
+        leads.get(node_id)?.map((edge, at) => (
           <div key={at}>
-            <bdi>{way}</bdi>
+            <bdi>{edge}</bdi>
           </div>
         )),
     },

@@ -2,6 +2,7 @@
  * Two versions of a process side by side: what was added, removed and changed is marked in both
  * graphs by a colour and a sign, and the lines that differ stand below.
  */
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useId } from 'preact/hooks'
 import type { NodeChange, ProcessPage, VersionChanges } from '../../server/messages.ts'
@@ -9,6 +10,7 @@ import { Graph } from '../graph/graph.tsx'
 import type { Mark } from '../graph/node.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
+import { set } from '../parts/set.ts'
 import { call } from '../session.ts'
 
 interface VersionsProps {
@@ -69,9 +71,7 @@ function Choice({ label, versions, value, onChange }: ChoiceProps) {
       <select
         id={id}
         value={value}
-        onChange={({ currentTarget }) => {
-          onChange.value = Number(currentTarget.value)
-        }}
+        onChange={({ currentTarget }) => set(onChange, Number(currentTarget.value))}
       >
         {versions.map((one) => (
           <option key={one} value={one}>

@@ -1,9 +1,11 @@
 /** What an operator may do to a live task: each act in a dialog that says what will happen. */
+
 import { useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { nodeOptions, useNodes } from '../known-processes.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
+import { set } from '../parts/set.ts'
 import { say, sayFault } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 import { done, idsOf } from './acts.ts'
@@ -54,9 +56,7 @@ export function CallbackDialog({ task, onClose }: ActionProps) {
         <input
           type="checkbox"
           checked={is_bound.value}
-          onChange={() => {
-            is_bound.value = !is_bound.value
-          }}
+          onChange={() => set(is_bound, !is_bound.value)}
         />
         Only while it waits for it in this node, so that a late one resumes no later wait
       </label>

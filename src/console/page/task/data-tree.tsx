@@ -3,9 +3,11 @@
  * and values are isolated, what turns the direction of writing is shown as an escape, and a long
  * text is cut until it is asked for. With `edit` values are changed where they stand.
  */
+
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
+import { set } from '../parts/set.ts'
 import { countText } from '../parts/texts.ts'
 import { mask, type Path, shortened } from './data-changes.ts'
 import { type DataRow, pathText, rowsOf, shown_members } from './data-rows.ts'
@@ -38,20 +40,13 @@ export function DataTree({ data, search, edit }: DataTreeProps) {
     () => rowsOf(data, { open: open.value, lengths: lengths.value, search }),
     [data, open.value, lengths.value, search],
   )
-  const close = () => {
-    edited.value = undefined
-  }
+  const close = () => set(edited, undefined)
   const row = (one: DataRow) => {
     if (one.more !== undefined) {
       const key = one.key.slice(0, -1)
       const next = (lengths.value.get(key) ?? shown_members) + 5 * shown_members
       return (
-        <Button
-          kind="quiet"
-          act={() => {
-            lengths.value = new Map(lengths.value).set(key, next)
-          }}
-        >
+        <Button kind="quiet" act={() => set(lengths, new Map(lengths.value).set(key, next))}>
           {countText(one.more)} more …
         </Button>
       )
@@ -61,9 +56,7 @@ export function DataTree({ data, search, edit }: DataTreeProps) {
       <>
         <RowHead
           row={one}
-          toggle={() => {
-            open.value = new Map(open.value).set(one.key, !one.is_open)
-          }}
+          toggle={() => set(open, new Map(open.value).set(one.key, !one.is_open))}
         />
         {is_edited && edit !== undefined && !edited.value?.is_new ? (
           <ValueEditor
@@ -115,12 +108,7 @@ export function DataTree({ data, search, edit }: DataTreeProps) {
         (edited.value?.key === '' ? (
           <AddEditor row={top} edit={edit} onClose={close} />
         ) : (
-          <Button
-            kind="quiet"
-            act={() => {
-              edited.value = { key: '', is_new: true }
-            }}
-          >
+          <Button kind="quiet" act={() => set(edited, { key: '', is_new: true })}>
             + Member
           </Button>
         ))}
@@ -183,9 +171,7 @@ function Value({ value, search }: { readonly value: Exact; readonly search: stri
         <Button
           kind="quiet"
           is_expanded={is_whole.value}
-          act={() => {
-            is_whole.value = !is_whole.value
-          }}
+          act={() => set(is_whole, !is_whole.value)}
         >
           {is_whole.value ? 'less' : `all ${countText(text.length)} characters`}
         </Button>

@@ -2,6 +2,7 @@
  * The data of a task: to read as a tree or as JSON, to search, copy and change. While it is being
  * changed the task may go on; what the reader has typed stays, and he is told what differs.
  */
+
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import type { ShownTask } from '../../server/messages.ts'
@@ -9,6 +10,7 @@ import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
+import { set } from '../parts/set.ts'
 import { say } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 import { done, idsOf } from './acts.ts'
@@ -59,9 +61,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
     typed.value = indentedText(now)
     search.value = ''
   }
-  const end = () => {
-    draft.value = undefined
-  }
+  const end = () => set(draft, undefined)
   const put = (path: Path, value: Exact | undefined) => {
     if (own === undefined) return
     draft.value = { ...own, after: withValueAt(own.after, path, value) as ExactObject }
@@ -144,9 +144,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
             <Button act={end}>Discard</Button>
             <Button
               kind="main"
-              act={() => {
-                is_sending.value = true
-              }}
+              act={() => set(is_sending, true)}
               why_not={whyNotSend(changes) ?? why_not}
             >
               Send changes …
@@ -165,9 +163,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
             say('The data was changed.')
             end()
           }}
-          onClose={() => {
-            is_sending.value = false
-          }}
+          onClose={() => set(is_sending, false)}
         >
           <p>{sendText(task)}</p>
           {changes.overwrites.length > 0 && (

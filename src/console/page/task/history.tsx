@@ -1,8 +1,10 @@
 /** What happened to a task, the last first: when, why, in which node, by whom, for how long. */
+
 import { useComputed, useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { now_ms } from '../parts/clock.ts'
+import { set } from '../parts/set.ts'
 import { countText, exactText } from '../parts/texts.ts'
 import { type Happening, happenings, stayText } from './words.ts'
 
@@ -23,12 +25,7 @@ export function TaskHistory({ task: { history = [], status } }: { readonly task:
         ))}
       </ol>
       {hidden > 0 && (
-        <Button
-          kind="quiet"
-          act={() => {
-            is_whole.value = true
-          }}
-        >
+        <Button kind="quiet" act={() => set(is_whole, true)}>
           {countText(hidden)} earlier …
         </Button>
       )}

@@ -1,7 +1,8 @@
 /**
- * The path of a task on the graph of its process: the nodes and the ways that it went through, as
+ * The path of a task on the graph of its process: the nodes and the edges that it went through, as
  * far as its history goes, and where it is now.
  */
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ShownEntry } from '../../../task-operations/task-view.ts'
@@ -9,6 +10,7 @@ import type { Drawing } from '../../diagram/drawing.ts'
 import { Graph } from '../graph/graph.tsx'
 import type { Mark } from '../graph/node.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
+import { set } from '../parts/set.ts'
 import { go } from '../place.ts'
 import { call } from '../session.ts'
 import { pathOf } from './path.ts'
@@ -25,12 +27,8 @@ export function PathGraph({ conv_id, history, node_id }: PathGraphProps) {
   const fault = useSignal<unknown>(undefined)
   useEffect(() => {
     call('process', { conv_id, waits: true }).then(
-      (page) => {
-        drawing.value = page.drawing
-      },
-      (error) => {
-        fault.value = error
-      },
+      (page) => set(drawing, page.drawing),
+      (error) => set(fault, error),
     )
   }, [conv_id])
   const path = useMemo(() => pathOf(history), [history])
@@ -43,16 +41,14 @@ export function PathGraph({ conv_id, history, node_id }: PathGraphProps) {
     return found.set(node_id, { kind: 'present', sign: '●', says: 'the task is here' })
   }, [path, node_id])
   const here = useSignal<string | undefined>(node_id)
-  useEffect(() => {
-    here.value = node_id
-  }, [node_id])
+  useEffect(() => set(here, node_id), [node_id])
   if (drawing.value === undefined) return <FaultText fault={fault.value} />
   return (
     <Graph
       name="The path of the task"
       drawing={drawing.value}
       marks={marks}
-      passed={path.ways}
+      passed={path.edges}
       shows={here}
       onOpen={(opened) => go({ name: 'process', conv_id }, { node_id: opened })}
     />

@@ -3,6 +3,7 @@
  * It is followed live. What the reader types is his own: a task that goes on, ends or is gone
  * meanwhile says so beside it.
  */
+
 import { type Signal, useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { useFrames } from '../live.ts'
@@ -10,6 +11,7 @@ import { Button } from '../parts/button.tsx'
 import { CopyButton } from '../parts/copy-button.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
 import { Link, ProcessLink, TaskLink } from '../parts/link.tsx'
+import { set } from '../parts/set.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { status_words } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
@@ -37,9 +39,7 @@ export function TaskView({ obj_id }: { readonly obj_id: string }) {
       first.value ??= frame.task
       task.value = frame.task
     },
-    (refused) => {
-      fault.value = refused
-    },
+    (refused) => set(fault, refused),
   )
   const { value: shown } = task
   const is_gone = isCallFault(fault.value) && fault.value.code === 'not_found'
@@ -159,13 +159,7 @@ function Why({ task, is_gone }: { readonly task: ShownTask; readonly is_gone: bo
     status === 'failed' || wait?.has_handler === false ? 'bad' : isOver(task) ? '' : 'wait'
   const why_not = whyNotChange(task, is_gone)
   const button = (what: Opened, text: string, kind: 'plain' | 'main' | 'danger' = 'plain') => (
-    <Button
-      kind={kind}
-      act={() => {
-        opened.value = what
-      }}
-      why_not={what !== 'copy' && why_not}
-    >
+    <Button kind={kind} act={() => set(opened, what)} why_not={what !== 'copy' && why_not}>
       {text} …
     </Button>
   )
@@ -219,9 +213,7 @@ interface DialogsProps {
 function Dialogs({ task, opened }: DialogsProps) {
   const props = {
     task,
-    onClose: () => {
-      opened.value = undefined
-    },
+    onClose: () => set(opened, undefined),
   }
   if (opened.value === 'callback') return <CallbackDialog {...props} />
   if (opened.value === 'retry') return <RetryDialog {...props} />

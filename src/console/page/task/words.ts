@@ -37,7 +37,7 @@ export function whyOf({ status, status_details, wait }: Waiting): Sentence[] {
       : [
           `Attempt ${attempt} `,
           ...(next_ms === undefined
-            ? ['is next or under way.']
+            ? ['is next or under edge.']
             : ['comes ', { at_ms: next_ms }, '.']),
         ]
   return [

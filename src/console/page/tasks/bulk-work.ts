@@ -22,7 +22,7 @@ export interface BulkWork {
   /** Ends the counting: what is counted so far is the least that it will be. */
   run(bulk: Bulk): Promise<void>
   resume(id: string): Promise<void>
-  /** After the call under way. */
+  /** After the call under edge. */
   stop(): void
 }
 

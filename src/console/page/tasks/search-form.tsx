@@ -2,11 +2,13 @@
  * The form of what tasks are searched for. What is typed is searched for when the reader says so;
  * choices at once. Nothing of it stands in an address.
  */
+
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { nodeOptions, processes, useNodes } from '../known-processes.ts'
 import { Button, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
+import { set } from '../parts/set.ts'
 import { status_words } from '../parts/texts.ts'
 import {
   type Comparison,
@@ -55,16 +57,12 @@ const comparison_texts: Readonly<Record<Comparison, string>> = {
 
 export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFormProps) {
   const draft = useSignal(search)
-  useEffect(() => {
-    draft.value = search
-  }, [search])
+  useEffect(() => set(draft, search), [search])
   const timed = times.filter(([name]) => search[name] !== '').length
   const is_wide = useSignal(timed > 0)
   // Without an answer the node that is searched for is told by its id.
   const nodes = useNodes(draft.value.conv_id, () => {})
-  const change = (part: Partial<Search>) => {
-    draft.value = { ...draft.value, ...part }
-  }
+  const change = (part: Partial<Search>) => set(draft, { ...draft.value, ...part })
   const choose = (part: Partial<Search>) => {
     change(part)
     onSearch(draft.value)
@@ -154,13 +152,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
         <Button kind="quiet" act={add}>
           + Condition on data
         </Button>
-        <Button
-          kind="quiet"
-          is_expanded={is_wide.value}
-          act={() => {
-            is_wide.value = !is_wide.value
-          }}
-        >
+        <Button kind="quiet" is_expanded={is_wide.value} act={() => set(is_wide, !is_wide.value)}>
           {timed === 0 || is_wide.value ? 'Times' : `Times (${timed})`}
         </Button>
         <Button kind="quiet" act={() => choose(empty_search)}>

@@ -1,10 +1,12 @@
 /** The table of the tasks that a search finds; rows are chosen where the reader may change them. */
+
 import { type Signal, useComputed } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
 import { processes } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
 import { ProcessLink, TaskLink } from '../parts/link.tsx'
+import { set } from '../parts/set.ts'
 import { StatusBadge } from '../parts/status-badge.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -127,9 +129,7 @@ function ChooseShown({ list, chosen }: ChooseShownProps) {
       aria-label="Choose all that are shown"
       checked={is_all}
       indeterminate={!is_all && value.size > 0}
-      onChange={() => {
-        chosen.value = new Set(is_all ? [] : rows.map(({ obj_id }) => obj_id))
-      }}
+      onChange={() => set(chosen, new Set(is_all ? [] : rows.map(({ obj_id }) => obj_id)))}
     />
   )
 }

@@ -2,6 +2,7 @@
  * The tasks that a search finds, over all processes or in one, and what an operator does to many of
  * them at once. What is searched for is kept with the place, so that going back finds it again.
  */
+
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
@@ -9,6 +10,7 @@ import type { Bulk, TaskRow } from '../../server/messages.ts'
 import { learnProcesses } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
 import { FaultText } from '../parts/fault-text.tsx'
+import { set } from '../parts/set.ts'
 import { countText, tasksText } from '../parts/texts.ts'
 import { Time } from '../parts/time.tsx'
 import { ViewTitle } from '../parts/view-title.tsx'
@@ -122,9 +124,7 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
         <Button
           key={one}
           kind={one === 'cancel' ? 'danger' : 'plain'}
-          act={() => {
-            opened.value = one
-          }}
+          act={() => set(opened, one)}
           why_not={
             why_all_not ||
             (one === 'move' && conv_id === '' && 'Only tasks of one process can be moved')
@@ -134,21 +134,11 @@ function BulkBar({ list, chosen, search, again }: BulkBarProps) {
         </Button>
       ))}
       {!is_all && list.progress.value.goes_on && list.filter.value !== undefined && (
-        <Button
-          kind="quiet"
-          act={() => {
-            chosen.value = 'all'
-          }}
-        >
+        <Button kind="quiet" act={() => set(chosen, 'all')}>
           All that the filter finds
         </Button>
       )}
-      <Button
-        kind="quiet"
-        act={() => {
-          chosen.value = new Set()
-        }}
-      >
+      <Button kind="quiet" act={() => set(chosen, new Set())}>
         None
       </Button>
       {action !== undefined && (
@@ -209,13 +199,7 @@ function OpenJobs() {
             {verbs[job.action]} tasks: stopped after {countText(job.changed)}, begun{' '}
             <Time ms={job.started_ms} />.
           </span>
-          <Button
-            act={() => {
-              opened.value = job
-            }}
-          >
-            Go on …
-          </Button>
+          <Button act={() => set(opened, job)}>Go on …</Button>
         </div>
       ))}
       {opened.value !== undefined && (

@@ -1,15 +1,14 @@
 /**
- * The ways of a graph: lines with arrow heads, by kind, and the labels that say when they are
+ * The edges of a graph: lines with arrow heads, by kind, and the labels that say when they are
  * taken. How many tasks take them now lies over them, and is all that changes.
  */
 import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useMemo } from 'preact/hooks'
-import type { Drawing, Point, Way } from '../../diagram/drawing.ts'
+import { type Drawing, type Edge, edgeKey, type Point } from '../../diagram/drawing.ts'
 import { tenth } from '../../diagram/layout.ts'
 import { cut, label_chars_max } from '../../diagram/text.ts'
 import { flowText, type GraphCounts } from './counts.ts'
-import { wayKey } from './way-key.ts'
 import type { Area } from './zoom.ts'
 
 const heads = ['go', 'error', 'time', 'passed'] as const
@@ -22,19 +21,19 @@ interface Seen {
   readonly is_far: boolean
 }
 
-interface WaysProps extends Seen {
+interface EdgesProps extends Seen {
   readonly passed: ReadonlySet<string> | undefined
 }
 
-export function Ways({ drawing, seen, passed, is_far }: WaysProps) {
-  const { ways, width, height } = drawing
-  const lines = useMemo(() => linesOf(ways, passed), [ways, passed])
+export function Edges({ drawing, seen, passed, is_far }: EdgesProps) {
+  const { edges, width, height } = drawing
+  const lines = useMemo(() => linesOf(edges, passed), [edges, passed])
   const shown = lines.filter(({ area }) =>
     overlaps(seen, area.left, area.top, area.right, area.bottom),
   )
   return (
     <>
-      <svg class="graph-ways" width={width} height={height} aria-hidden="true">
+      <svg class="graph-edges" width={width} height={height} aria-hidden="true">
         <defs>
           {heads.map((kind) => (
             <marker
@@ -62,16 +61,16 @@ export function Ways({ drawing, seen, passed, is_far }: WaysProps) {
   )
 }
 
-/** A way with its elements, which are the same at each drawing, so that they are not compared. */
+/** An edge with its elements, which are the same at each drawing, so that they are not compared. */
 interface Line {
   readonly area: Area
   readonly line: VNode
   readonly label: VNode | undefined
 }
 
-function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined): Line[] {
-  return ways.map(({ from_node_id, to_node_id, kind, points, label, label_at }, key) => {
-    const is_passed = passed?.has(wayKey(from_node_id, to_node_id)) === true
+function linesOf(edges: readonly Edge[], passed: ReadonlySet<string> | undefined): Line[] {
+  return edges.map(({ from_node_id, to_node_id, kind, points, label, label_at }, key) => {
+    const is_passed = passed?.has(edgeKey(from_node_id, to_node_id)) === true
     const name = `${kind}${is_passed ? ' passed' : ''}`
     const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)]
     return {
@@ -91,7 +90,7 @@ function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined):
       ),
       label:
         label_at === undefined || label === '' ? undefined : (
-          <span key={key} class={`way-label ${kind}`} style={placeOf(label_at)}>
+          <span key={key} class={`edge-label ${kind}`} style={placeOf(label_at)}>
             <bdi title={label}>{cut(label, label_chars_max)}</bdi>
           </span>
         ),
@@ -99,18 +98,18 @@ function linesOf(ways: readonly Way[], passed: ReadonlySet<string> | undefined):
   })
 }
 
-/** The rates along the ways, of which only those that tasks have taken have elements. */
+/** The rates along the edges, of which only those that tasks have taken have elements. */
 export function Rates({ drawing, counts, seen, is_far }: Seen & { readonly counts: GraphCounts }) {
-  const { ways, width, height } = drawing
-  const byKey = useMemo(() => firstWays(ways), [ways])
+  const { edges, width, height } = drawing
+  const byKey = useMemo(() => firstEdges(edges), [edges])
   const flows = counts.flowing.value.flatMap((key) => {
-    const way = byKey.get(key)
-    if (way === undefined || !way.points.some(({ x, y }) => overlaps(seen, x, y, x, y))) return []
-    return [{ key, way, per_s: counts.rateOf(key) }]
+    const edge = byKey.get(key)
+    if (edge === undefined || !edge.points.some(({ x, y }) => overlaps(seen, x, y, x, y))) return []
+    return [{ key, edge, per_s: counts.rateOf(key) }]
   })
   return (
     <>
-      <svg class="graph-ways" width={width} height={height} aria-hidden="true">
+      <svg class="graph-edges" width={width} height={height} aria-hidden="true">
         {flows.map(({ key, ...flow }) => (
           <Flow key={key} {...flow} />
         ))}
@@ -123,19 +122,19 @@ export function Rates({ drawing, counts, seen, is_far }: Seen & { readonly count
 }
 
 interface FlowProps {
-  readonly way: Way
+  readonly edge: Edge
   readonly per_s: ReadonlySignal<number>
 }
 
-function Flow({ way, per_s }: FlowProps) {
-  const look = useComputed(() => `flow ${way.kind} ${strengthOf(per_s.value)}`)
-  return <path class={look} d={lineOf(way.points)} />
+function Flow({ edge, per_s }: FlowProps) {
+  const look = useComputed(() => `flow ${edge.kind} ${strengthOf(per_s.value)}`)
+  return <path class={look} d={lineOf(edge.points)} />
 }
 
-function Rate({ way, per_s }: FlowProps) {
+function Rate({ edge, per_s }: FlowProps) {
   const text = useComputed(() => (per_s.value > 0 ? flowText(per_s.value) : ''))
   return (
-    <span class="rate" style={placeOf(rateAt(way))}>
+    <span class="rate" style={placeOf(rateAt(edge))}>
       <span>{text}</span>
     </span>
   )
@@ -151,12 +150,12 @@ export function overlaps(
   return left <= seen.right && right >= seen.left && top <= seen.bottom && bottom >= seen.top
 }
 
-/** Several ways between two nodes are told as one rate, along the one taken without a fault. */
-function firstWays(ways: readonly Way[]): ReadonlyMap<string, Way> {
-  const found = new Map<string, Way>()
-  for (const way of ways) {
-    const key = wayKey(way.from_node_id, way.to_node_id)
-    if (!found.has(key) || way.kind === 'go') found.set(key, way)
+/** Several edges between two nodes are told as one rate, along the one taken without a fault. */
+function firstEdges(edges: readonly Edge[]): ReadonlyMap<string, Edge> {
+  const found = new Map<string, Edge>()
+  for (const edge of edges) {
+    const key = edgeKey(edge.from_node_id, edge.to_node_id)
+    if (!found.has(key) || edge.kind === 'go') found.set(key, edge)
   }
   return found
 }
@@ -166,8 +165,8 @@ function strengthOf(per_s: number): string {
   return per_s < 1 ? 'weak' : per_s < 100 ? 'strong' : 'full'
 }
 
-/** Below the label, or in the middle of the longest part of a way without one. */
-function rateAt({ label_at, points }: Way): Point {
+/** Below the label, or in the middle of the longest part of an edge without one. */
+function rateAt({ label_at, points }: Edge): Point {
   if (label_at !== undefined) return { x: label_at.x, y: label_at.y + 16 }
   let middle: Point = { x: 0, y: 0 }
   let longest = -1
