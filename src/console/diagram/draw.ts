@@ -5,9 +5,8 @@
  */
 import type { Drawing } from './drawing.ts'
 import { graphOf, unionOf } from './graph.ts'
-import { gridOf } from './grid.ts'
 import { layeredOf } from './layered.ts'
-import { placedOf } from './placed.ts'
+import { gridOf, placedOf } from './placed.ts'
 import { routedOf } from './routed.ts'
 
 export interface DrawJob {

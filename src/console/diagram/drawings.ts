@@ -12,8 +12,7 @@ import type { ProcessDetails } from '../../engine/api/process-api.ts'
 import type { DrawJob } from './draw.ts'
 import type { Drawing } from './drawing.ts'
 import { graphOf } from './graph.ts'
-import { gridOf } from './grid.ts'
-import { placedOf } from './placed.ts'
+import { gridOf, placedOf } from './placed.ts'
 
 /** A version of a process: `hash` is that of its definition. */
 export type Drawn = Pick<ProcessDetails, 'conv_id' | 'hash' | 'definition_text'>

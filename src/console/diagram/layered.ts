@@ -5,8 +5,7 @@
 import ELK, { type ElkLabel, type ElkNode, type ElkShape } from 'elkjs'
 import type { Point } from './drawing.ts'
 import type { Graph } from './graph.ts'
-import { withLabels } from './labels.ts'
-import { box_px, type Layout } from './layout.ts'
+import { box_px, type Layout, withLabels } from './layout.ts'
 import { label_height_px, labelWidth } from './text.ts'
 
 const options = {

@@ -1,6 +1,6 @@
 /**
- * What a layout makes of a graph: a drawing with its upper left corner at 0, 0. Needs no library,
- * so whoever shows a grid loads none.
+ * Makes a drawing of a layout, and the layout of a plain grid for what is too large to be laid out.
+ * Loads no library.
  */
 import type { Drawing, Point } from './drawing.ts'
 import type { Graph } from './graph.ts'
@@ -62,4 +62,34 @@ function extentOf(
     take(label_at, labelWidth(edges[at]?.label ?? '') / 2, label_height_px / 2)
   }
   return middles.length === 0 ? { left: 0, top: 0, right: 0, bottom: 0 } : extent
+}
+
+const gap_px = 90
+const lanes = 15
+
+export function gridOf({ boxes, edges }: Graph): Layout {
+  const columns = Math.ceil(Math.sqrt(boxes.length))
+  const [wide, tall] = [box_px.width + gap_px, box_px.height + gap_px]
+  const middles = boxes.map((_box, at) => ({
+    x: (at % columns) * wide,
+    y: Math.floor(at / columns) * tall,
+  }))
+  const routes = edges.map(({ from, to, label }, at): Route => {
+    const [a, b] = [middles[from] as Point, middles[to] as Point]
+    // Edges of one gap are spread over its lanes.
+    const lane_px = ((at % lanes) - (lanes - 1) / 2) * (gap_px / (lanes + 1))
+    const below_y = a.y + tall / 2 + lane_px
+    const above_y = b.y - tall / 2 + lane_px
+    const beside_x = b.x - wide / 2 + lane_px
+    const points = [
+      { x: a.x + lane_px, y: a.y + box_px.height / 2 },
+      { x: a.x + lane_px, y: below_y },
+      { x: beside_x, y: below_y },
+      { x: beside_x, y: above_y },
+      { x: b.x + lane_px, y: above_y },
+      { x: b.x + lane_px, y: b.y - box_px.height / 2 },
+    ]
+    return label === '' ? { points } : { points, label_at: { x: a.x + lane_px, y: below_y } }
+  })
+  return { middles, routes }
 }

@@ -6,8 +6,7 @@
 import { AvoidLib } from 'libavoid-js'
 import type { Point } from './drawing.ts'
 import type { Graph, GraphEdge } from './graph.ts'
-import { withLabels } from './labels.ts'
-import { box_px, boxAt, type Layout, overlap, runsUnder } from './layout.ts'
+import { box_px, boxAt, type Layout, overlap, runsUnder, withLabels } from './layout.ts'
 
 /** The work grows with the square of it: 400 edges take a second. */
 const routed_edges_max = 400

@@ -9,8 +9,7 @@ import type { ServedEngine } from '../../engine/served-engine.ts'
 import { newFailedGroups } from './failed-groups.ts'
 import { newHealthReader } from './health.ts'
 import type { FailedTasks, Overview, ProcessCounts, ProcessRow } from './messages.ts'
-import { newProcessCounts } from './process-counts.ts'
-import { newProcessRows } from './process-rows.ts'
+import { newProcessCounts, newProcessRows } from './process-rows.ts'
 
 export interface Watch {
   /** The whole first, later what differs from what this watch was told. */

@@ -1,15 +1,15 @@
 /**
- * A row for each process. Their numbers are those of the flow counters, so only the records of the
- * processes are read from the file, and these at most once a second.
- *
- * Of many rows that change all the time, each is told less often: some hundreds a second in all.
+ * A row for each process, and the counts of one process node by node. Numbers come from the flow
+ * counters; only the records of processes and due timers are read from the file, at most once a
+ * second. Hundreds of rows that change all the time are read less often. Callers that ask for one
+ * process at once share a reading.
  */
 import type { StatusCounts } from '../../codec/records.ts'
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Flow, ProcessHead } from '../../engine/flow/flow.ts'
 import type { FlowNumbers } from '../../engine/flow/flow-counters.ts'
-import type { ProcessRow } from './messages.ts'
+import { due_soon_max, type ProcessCounts, type ProcessRow } from './messages.ts'
 import { atMostEvery } from './shared-reading.ts'
 
 const rows_every_ms = 200
@@ -59,4 +59,57 @@ export function newProcessRows(flow: Flow, clock: Clock): () => Promise<readonly
 
 export function withoutZeros(counts: StatusCounts): Partial<StatusCounts> {
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+}
+
+const counts_every_ms = 200
+const due_every_ms = 1_000
+const due_soon_ms = 60_000
+/** The timers that are read to find the nodes of those that fire soon. */
+const due_read_max = 1_000
+const kept_ms = 10_000
+
+interface Asked {
+  asked_ms: number
+  read(): Promise<ProcessCounts>
+}
+
+export function newProcessCounts(
+  flow: Flow,
+  clock: Clock,
+): (conv_id: string) => Promise<ProcessCounts> {
+  const asked = new Map<string, Asked>()
+
+  function newAsked(conv_id: string): Asked {
+    /** All that were told, so that a node whose last task has left is told as empty. */
+    const told = new Map<string, StatusCounts | undefined>()
+    const dueSoon = atMostEvery(
+      () => due_every_ms,
+      clock,
+      () => flow.dueSoon(conv_id, clock.now_ms() + due_soon_ms, due_read_max),
+    )
+    const read = async (): Promise<ProcessCounts> => {
+      const [{ head, counts }, due] = await Promise.all([flow.nodes(conv_id), dueSoon()])
+      for (const node_id of told.keys()) told.set(node_id, undefined)
+      for (const [node_id, by_status] of counts) told.set(node_id, by_status)
+      const nodes = [...told].map(([node_id, by_status]) => ({
+        node_id,
+        by_status: by_status === undefined ? {} : withoutZeros(by_status),
+        due_soon: Math.min(due.get(node_id) ?? 0, due_soon_max),
+      }))
+      const { status, version } = head
+      return { at_ms: clock.now_ms(), conv_id, status, version, nodes, edges: flow.edges(conv_id) }
+    }
+    return { asked_ms: 0, read: atMostEvery(() => counts_every_ms, clock, read) }
+  }
+
+  return (conv_id) => {
+    const now_ms = clock.now_ms()
+    for (const [other, { asked_ms }] of asked) {
+      if (Math.abs(now_ms - asked_ms) > kept_ms) asked.delete(other)
+    }
+    const one = asked.get(conv_id) ?? newAsked(conv_id)
+    one.asked_ms = now_ms
+    asked.set(conv_id, one)
+    return one.read()
+  }
 }

@@ -7,7 +7,7 @@
 import { batch, computed, effect, signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Frame, View } from '../server/messages.ts'
-import { setServerTime } from './parts/clock.ts'
+import { setServerTime } from './parts/values.tsx'
 import { base } from './place.ts'
 import { call, findSession, has_ended, is_reachable, session } from './session.ts'
 

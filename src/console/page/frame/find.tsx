@@ -6,11 +6,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
-import { FaultText } from '../parts/fault-text.tsx'
 import { useKeys } from '../parts/keys.ts'
 import { set } from '../parts/set.ts'
-import { StatusBadge } from '../parts/status-badge.tsx'
-import { Time } from '../parts/time.tsx'
+import { FaultText } from '../parts/toasts.tsx'
+import { StatusBadge, Time } from '../parts/values.tsx'
 import { go } from '../place.ts'
 import { call } from '../session.ts'
 

@@ -1,17 +1,17 @@
-/** The head of the page: where one can go, the search, the connection, and who is signed in. */
-
-import { useSignal } from '@preact/signals'
+/**
+ * The head of the page: the views, the search, the connection, and who is signed in. The colours,
+ * light, dark or as the system has them, are kept in this browser.
+ */
+import { effect, signal, useSignal } from '@preact/signals'
 import { connection } from '../live.ts'
-import { Button } from '../parts/button.tsx'
+import { Button, Menu } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { keys, useKeys } from '../parts/keys.ts'
 import { Link } from '../parts/link.tsx'
-import { Menu } from '../parts/menu.tsx'
 import { set } from '../parts/set.ts'
 import { place } from '../place.ts'
 import { endSession, is_outdated, session } from '../session.ts'
 import { Find } from './find.tsx'
-import { theme, themes } from './theme.ts'
 
 export function Header() {
   const { name } = place.value
@@ -161,3 +161,31 @@ function Keys({ onClose }: { readonly onClose: () => void }) {
     </Dialog>
   )
 }
+
+export const themes = ['system', 'light', 'dark'] as const
+export type Theme = (typeof themes)[number]
+
+const kept_as = 'conveyor-theme'
+
+export const theme = signal<Theme>(kept())
+
+function kept(): Theme {
+  try {
+    const text = localStorage.getItem(kept_as)
+    return themes.find((one) => one === text) ?? 'system'
+  } catch {
+    // A browser may refuse pages to keep anything.
+    return 'system'
+  }
+}
+
+effect(() => {
+  const { value } = theme
+  if (value === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = value
+  try {
+    localStorage.setItem(kept_as, value)
+  } catch {
+    // It holds until the page is closed.
+  }
+})

@@ -4,11 +4,10 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { SubmitButton } from '../parts/button.tsx'
-import { Command } from '../parts/command.tsx'
-import { FaultText } from '../parts/fault-text.tsx'
+import { Command, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
-import { ViewTitle } from '../parts/view-title.tsx'
+import { ViewTitle } from '../parts/link.tsx'
+import { FaultText } from '../parts/toasts.tsx'
 import {
   beginSession,
   commandLine,

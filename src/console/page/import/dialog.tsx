@@ -1,23 +1,19 @@
 /**
  * The dialog of an import: what it would do, or what is wrong with the file, or where the tasks of
- * nodes go that it drops; and then its result. Each answer is of the file as it is checked now.
+ * dropped nodes go; and then its result. Each answer is of the file as it is checked now.
  */
-
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ConsoleCalls, Imported, Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { FaultText } from '../parts/fault-text.tsx'
 import { Field } from '../parts/field.tsx'
 import { set } from '../parts/set.ts'
-import { say } from '../parts/toasts.tsx'
+import { FaultText, say } from '../parts/toasts.tsx'
 import { go } from '../place.ts'
 import { call, isCallFault } from '../session.ts'
-import { readFile } from './file.ts'
-import { MistakeList } from './mistakes.tsx'
 import { type FileNode, nodesIn } from './nodes.ts'
-import { ImportResults, WarningList } from './results.tsx'
+import { ImportResults, MistakeList, WarningList } from './results.tsx'
 
 type Input = Omit<ConsoleCalls['import']['in'], 'store'>
 
@@ -188,4 +184,23 @@ function MoveField({ of, id, nodes, chosen }: MoveFieldProps) {
       onChange={(to) => set(chosen, { ...chosen.value, [id]: to })}
     />
   )
+}
+
+/** Beyond this no server takes a file, and it is not read at all. */
+const file_bytes_max = 256 * 1024 * 1024
+
+export interface ReadFile {
+  readonly content_base64: string
+  readonly text: string
+}
+
+export async function readFile(file: File): Promise<ReadFile> {
+  if (file.size > file_bytes_max) throw new Error('the file is too large for a definition')
+  const url = await new Promise<string>((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(new Error('the file cannot be read'))
+    reader.readAsDataURL(file)
+  })
+  return { content_base64: url.slice(url.indexOf(',') + 1), text: await file.text() }
 }

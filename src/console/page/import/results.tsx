@@ -1,7 +1,13 @@
-/** What an import would do, process by process, with what will hurt and what is still missing. */
+/**
+ * What an import would do, process by process, with warnings and what is still missing; or the
+ * mistakes of a refused file, as a list and above the graph that marks their nodes.
+ */
 import type { ImportResult, PutResult, WaitsFor } from '../../../engine/api/import-api.ts'
 import type { Mistake } from '../../server/messages.ts'
-import { StatusBadge } from '../parts/status-badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { set } from '../parts/set.ts'
+import { StatusBadge } from '../parts/values.tsx'
+import type { ProcessState } from '../process/state.ts'
 
 const words: Readonly<Record<PutResult['state'], string>> = {
   created: 'is new',
@@ -82,5 +88,51 @@ export function ImportResults({ result }: { readonly result: ImportResult }) {
         ))}
       </ul>
     </div>
+  )
+}
+
+interface MistakeListProps {
+  readonly mistakes: readonly Mistake[]
+  /** Shows the node in the graph. */
+  readonly onOpen: ((node_id: string) => void) | undefined
+}
+
+export function MistakeList({ mistakes, onOpen }: MistakeListProps) {
+  return (
+    <>
+      <p class="fault" role="alert">
+        {mistakes.length === 1 ? 'One mistake' : `${mistakes.length} mistakes`}; nothing is stored.
+      </p>
+      <ul class="mistakes">
+        {mistakes.map(({ text, node_id, node_title }, at) => (
+          <li key={at}>
+            {node_id !== undefined && onOpen && (
+              <button type="button" class="link" onClick={() => onOpen(node_id)}>
+                <bdi>{node_title || node_id}</bdi>
+              </button>
+            )}{' '}
+            <bdi>{text}</bdi>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** Above the graph, until they are put away. */
+export function Mistakes({ state }: { readonly state: ProcessState }) {
+  const { mistakes, in_sight } = state
+  if (mistakes.value.length === 0) return null
+  return (
+    <section class="panel mistakes-panel" aria-label="Mistakes of the file">
+      <MistakeList
+        mistakes={mistakes.value}
+        onOpen={(node_id) => {
+          in_sight.value = undefined
+          in_sight.value = node_id
+        }}
+      />
+      <Button act={() => set(mistakes, [])}>Put away</Button>
+    </section>
   )
 }

@@ -6,11 +6,10 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import type { FailedGroup, FailedTasks } from '../../overview/messages.ts'
 import { Button } from '../parts/button.tsx'
-import { Count } from '../parts/count.tsx'
 import { Link } from '../parts/link.tsx'
 import { set } from '../parts/set.ts'
 import { countText } from '../parts/texts.ts'
-import { Time } from '../parts/time.tsx'
+import { Count, Time } from '../parts/values.tsx'
 
 /** Shown before the reader asks for all of them. */
 const first_groups = 8

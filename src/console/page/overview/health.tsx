@@ -2,9 +2,8 @@
 import { type ReadonlySignal, useComputed } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Health } from '../../overview/messages.ts'
-import { now_ms } from '../parts/clock.ts'
-import { StatusBadge } from '../parts/status-badge.tsx'
 import { durationText, rateText } from '../parts/texts.ts'
+import { now_ms, StatusBadge } from '../parts/values.tsx'
 import { healthRows } from './health-rows.ts'
 
 interface HealthProps {

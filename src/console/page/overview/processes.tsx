@@ -4,12 +4,10 @@
  */
 import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { Count } from '../parts/count.tsx'
 import { Link, ProcessLink } from '../parts/link.tsx'
-import { Sparkline } from '../parts/sparkline.tsx'
-import { StatusBadge } from '../parts/status-badge.tsx'
 import { type Column, type Sorting, Table } from '../parts/table.tsx'
 import { countText } from '../parts/texts.ts'
+import { Count, Sparkline, StatusBadge } from '../parts/values.tsx'
 import { given, keep } from '../place.ts'
 import { type LiveRow, matching, type SortKey, sorted, sorters } from './state.ts'
 

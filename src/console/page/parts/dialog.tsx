@@ -6,7 +6,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './button.tsx'
-import { FaultText } from './fault-text.tsx'
+import { FaultText } from './toasts.tsx'
 
 interface DialogProps {
   readonly title: string

@@ -1,10 +1,13 @@
 /**
- * Links within the page. They are real ones, which open in another tab where the reader asks for
- * that. Their address has ids alone; what names them is text.
+ * Links within the page, which also open in another tab, and the title of a view. Addresses hold ids
+ * only; what names them is text.
  */
 import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { go, type Place, pathOf } from '../place.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { go, type Place, pathOf, place } from '../place.ts'
+import type { Sentence } from '../task/words.ts'
+import { Countdown } from './values.tsx'
 
 interface LinkProps {
   readonly to: Place
@@ -64,5 +67,46 @@ export function TaskLink({ obj_id, ref_text, class: look = '' }: TaskLinkProps) 
     <Link to={{ name: 'task', obj_id }} class={look}>
       <bdi>{ref_text || obj_id}</bdi>
     </Link>
+  )
+}
+
+interface ViewTitleProps {
+  /** Of the window; browsers keep it, so nothing of a task's data belongs here. */
+  readonly window: string
+  readonly children?: ComponentChildren
+}
+
+/** Of the heading that was shown last. */
+let shown: Place | undefined
+
+export function ViewTitle({ window, children = window }: ViewTitleProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    const is_first = shown === undefined
+    // A view that draws its heading anew takes the focus from nobody.
+    const is_free = shown !== place.peek() || document.activeElement === document.body
+    if (!is_first && is_free) heading.current?.focus({ preventScroll: true })
+    shown = place.peek()
+  }, [])
+  useEffect(() => {
+    document.title = `${window} · Conveyor`
+  }, [window])
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children}
+    </h1>
+  )
+}
+
+/** A sentence with its times counting down and its tasks as links. */
+export function Words({ of: parts }: { readonly of: Sentence }) {
+  return (
+    <span class="words">
+      {parts.map((part, at) => {
+        if (typeof part === 'string') return <bdi key={at}>{part}</bdi>
+        if ('at_ms' in part) return <Countdown key={at} ms={part.at_ms} />
+        return <TaskLink key={at} obj_id={part.obj_id} />
+      })}
+    </span>
   )
 }

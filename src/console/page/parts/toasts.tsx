@@ -1,9 +1,10 @@
 /**
- * Short messages on what was done or refused, read out where somebody listens. Good ones go by
- * themselves; refusals stay until they are closed.
+ * Short messages on what was done or refused, announced to screen readers. Messages of success
+ * disappear by themselves; refusals stay until they are closed.
  */
 import { signal } from '@preact/signals'
-import { FaultText } from './fault-text.tsx'
+import { isCallFault } from '../session.ts'
+import { sentenceText } from './texts.ts'
 
 interface Toast {
   readonly id: number
@@ -50,5 +51,15 @@ export function Toasts() {
         </div>
       ))}
     </div>
+  )
+}
+
+export function FaultText({ fault }: { readonly fault: unknown }) {
+  if (fault === undefined) return null
+  const text = fault instanceof Error ? fault.message : String(fault)
+  return (
+    <p class="fault" role="alert">
+      {sentenceText(text)} {isCallFault(fault) && <code>{fault.code}</code>}
+    </p>
   )
 }

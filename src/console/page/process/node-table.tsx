@@ -6,9 +6,9 @@ import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Box, Drawing } from '../../diagram/drawing.ts'
 import type { Counts, GraphCounts } from '../graph/counts.ts'
-import { Count } from '../parts/count.tsx'
 import { Field } from '../parts/field.tsx'
 import { type Column, Table } from '../parts/table.tsx'
+import { Count } from '../parts/values.tsx'
 
 const rows_first = 40
 

@@ -9,8 +9,8 @@ import type { NodeChange, ProcessPage, VersionChanges } from '../../server/messa
 import { Graph } from '../graph/graph.tsx'
 import type { Mark } from '../graph/node.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { FaultText } from '../parts/fault-text.tsx'
 import { set } from '../parts/set.ts'
+import { FaultText } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 
 interface VersionsProps {

@@ -1,14 +1,17 @@
-/** What an operator may do to a live task: each act in a dialog that says what will happen. */
-
+/**
+ * What an operator does to one task: each act has a dialog that says what it will do. A refused act
+ * is thrown, with its code and its sentence. Also a call of the task as a command to copy.
+ */
 import { useSignal } from '@preact/signals'
-import type { ShownTask } from '../../server/messages.ts'
+import type { ActionOutcome, NamedTask, ShownTask } from '../../server/messages.ts'
 import { nodeOptions, useNodes } from '../known-processes.ts'
-import { Confirm } from '../parts/dialog.tsx'
+import { CopyButton } from '../parts/button.tsx'
+import { Confirm, Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { set } from '../parts/set.ts'
 import { say, sayFault } from '../parts/toasts.tsx'
-import { call } from '../session.ts'
-import { done, idsOf } from './acts.ts'
+import { call, session } from '../session.ts'
+import { commandsOf } from './commands.ts'
 import { exactText, parseObject } from './exact-json.ts'
 
 interface ActionProps {
@@ -132,5 +135,65 @@ export function CancelDialog({ task, onClose }: ActionProps) {
         {task.ref === null ? '.' : ', and its ref is free again.'}
       </p>
     </Confirm>
+  )
+}
+
+export async function done(acting: Promise<ActionOutcome>): Promise<void> {
+  const { proc, description = proc } = await acting
+  if (proc !== 'ok') throw Object.assign(new Error(description), { code: proc })
+}
+
+export function idsOf({ conv_id, obj_id }: NamedTask): NamedTask {
+  return { conv_id, obj_id }
+}
+
+interface CopyDialogProps {
+  readonly task: ShownTask
+  readonly onClose: () => void
+}
+
+export function CopyDialog({ task, onClose }: CopyDialogProps) {
+  const { conv_id, obj_id, wait, node_id } = task
+  const kind = useSignal('show')
+  const typed = useSignal('{}')
+  const read = parseObject(typed.value)
+  const is_modify = kind.value === 'modify'
+  const bound = wait?.for === 'callback' ? { node_id, is_sync: true } : {}
+  const data_text = 'value' in read ? exactText(read.value) : undefined
+  const { value } = session
+  const servers = typeof value === 'object' ? value.servers : {}
+  const shown = is_modify && data_text !== undefined ? { data_text, ...bound } : {}
+  const commands =
+    is_modify && data_text === undefined ? [] : commandsOf({ conv_id, obj_id, ...shown }, servers)
+  return (
+    <Dialog title="Copy a call" onClose={onClose} is_wide>
+      <Field
+        label="Call"
+        value={kind}
+        options={[
+          ['show', 'show the task'],
+          ['modify', wait?.for === 'callback' ? 'send a callback' : 'change its data'],
+        ]}
+      />
+      {is_modify && (
+        <Field
+          label="Data, as JSON"
+          value={typed}
+          lines={4}
+          problem={'mistake' in read ? read.mistake : undefined}
+        />
+      )}
+      {commands.map(({ name, text, needs }) => (
+        <section key={name} class="copied-call" aria-label={name}>
+          <header>
+            <h3>{name}</h3>
+            <CopyButton text={text} what={`the call with ${name}`} />
+          </header>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys */}
+          <pre tabIndex={0}>{text}</pre>
+          <p class="quiet-text">Needs {needs}</p>
+        </section>
+      ))}
+    </Dialog>
   )
 }

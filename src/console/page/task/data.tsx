@@ -6,14 +6,13 @@
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import type { ShownTask } from '../../server/messages.ts'
-import { Button } from '../parts/button.tsx'
-import { CopyButton } from '../parts/copy-button.tsx'
+import { Button, CopyButton } from '../parts/button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { set } from '../parts/set.ts'
 import { say } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
-import { done, idsOf } from './acts.ts'
+import { done, idsOf } from './actions.tsx'
 import {
   type Changes,
   changesOf,

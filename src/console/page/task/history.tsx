@@ -3,9 +3,9 @@
 import { useComputed, useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
-import { now_ms } from '../parts/clock.ts'
 import { set } from '../parts/set.ts'
 import { countText, exactText } from '../parts/texts.ts'
+import { now_ms } from '../parts/values.tsx'
 import { type Happening, happenings, stayText } from './words.ts'
 
 const shown_at_first = 20

@@ -9,9 +9,10 @@ import {
   type ResultView,
 } from '../../../task-operations/task-actions.ts'
 import type { ActionOutcome, NamedTask } from '../messages.ts'
-import type { Acted, CallRow } from './call.ts'
 import {
+  type Acted,
   badRequest,
+  type CallRow,
   flagOf,
   type Input,
   idOf,
@@ -19,7 +20,7 @@ import {
   namedIn,
   objIdOf,
   optional,
-} from './input.ts'
+} from './call.ts'
 
 export const modify: CallRow<'modify'> = {
   right: 'operate',

@@ -10,10 +10,10 @@ import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/api/bulk-
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received } from '../../../task-operations/searches.ts'
 import { maskWritten } from '../../../task-operations/task-actions.ts'
-import type { Acted, CallRow } from './call.ts'
-import { changeChosen, countChosen, type Work } from './chosen.ts'
 import {
+  type Acted,
   badRequest,
+  type CallRow,
   cursorOf,
   idOf,
   inputOf,
@@ -23,7 +23,8 @@ import {
   optional,
   textOf,
   whereOf,
-} from './input.ts'
+} from './call.ts'
+import { changeChosen, countChosen, type Work } from './chosen.ts'
 
 const call_ms = 1_000
 /** Where the clock stands still. A step changes 64 tasks, or reads 10,000. */

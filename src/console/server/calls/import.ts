@@ -6,8 +6,18 @@
 import { readExport } from '../../../files/read-export.ts'
 import { export_bytes_max, nodes_max } from '../../../process/definition-limits.ts'
 import { quoted } from '../../../process/report.ts'
-import { type CallRow, input_bytes_max } from './call.ts'
-import { badRequest, flagOf, idOf, inputOf, namedIn, objectOf, optional, textOf } from './input.ts'
+import {
+  badRequest,
+  type CallRow,
+  flagOf,
+  idOf,
+  input_bytes_max,
+  inputOf,
+  namedIn,
+  objectOf,
+  optional,
+  textOf,
+} from './call.ts'
 
 const name_chars_max = 255
 

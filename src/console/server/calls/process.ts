@@ -4,8 +4,7 @@
  */
 import { indentedJson, parseStored } from '../../../codec/json.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import type { CallRow } from './call.ts'
-import { countOf, flagOf, idOf, inputOf, optional } from './input.ts'
+import { type CallRow, countOf, flagOf, idOf, inputOf, optional } from './call.ts'
 import { versionChanges } from './version-changes.ts'
 
 /** So long a page waits for its graph before it shows the rest. */

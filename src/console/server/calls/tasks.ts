@@ -7,8 +7,8 @@ import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received, type SentQuery } from '../../../task-operations/searches.ts'
 import { processOf, viewsOf } from '../../../task-operations/task-view.ts'
 import type { Rows, TaskRow } from '../messages.ts'
-import type { CallRow } from './call.ts'
 import {
+  type CallRow,
   countOf,
   cursorOf,
   flagOf,
@@ -19,7 +19,7 @@ import {
   optional,
   textOf,
   whereOf,
-} from './input.ts'
+} from './call.ts'
 
 /** Tasks of one page. */
 const page_tasks_max = 500

@@ -1,8 +1,9 @@
 /**
- * Reads the JSON body of a call within bounds: of the one body, and of all that are being read at
- * once. Only who has a session, or asks for one, is read at all.
+ * What a request must be before it is served: sent by the page itself and not by a web page of
+ * another origin, and with a JSON body within bounds. Browsers state the origin of a request; other
+ * programs state none, and need a session as well. Only requests with a session, or for one, are read.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'
 import { httpFault } from '../../server/http/fault-response.ts'
 
@@ -57,4 +58,21 @@ function tooLarge(bytes_max: number): Error {
 function bodyTaken(): Error {
   const text = 'a body parser has read the request first: mount the page in front of it'
   return httpFault('internal_error', text, { is_public: true })
+}
+
+/** Throws the refusal. `is_page`: it asks for the page, to which anybody may lead. */
+export function checkOrigin(headers: IncomingHttpHeaders, is_page: boolean): void {
+  const { host = '', origin } = headers
+  const site = headers['sec-fetch-site'] ?? 'none'
+  const is_visit =
+    headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  const is_own = origin === undefined || hostOf(origin) === host.toLowerCase()
+  const is_same = site === 'none' || site === 'same-origin' || (is_page && is_visit)
+  if (is_own && is_same) return
+  const text = 'requests of web pages of another origin are refused'
+  throw httpFault('bad_request', text, { status: 403 })
+}
+
+function hostOf(origin: string): string | undefined {
+  return /^https?:/.test(origin) && URL.canParse(origin) ? new URL(origin).host : undefined
 }
