@@ -53,7 +53,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     await page.getByLabel('Value', { exact: true }).fill('9007199254740993.10')
     await press('Set')
     await press('Send changes …')
-    await press('Send 1 member')
+    await press('Update 1 field')
     await page.getByText('The data was changed.').waitFor()
     // Each digit, and what was not touched as it was.
     assert.equal(await textOf('dear'), '{"amount":9007199254740993.10,"count":1}')
@@ -92,7 +92,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     await keyboard.press('Enter')
     await tabTo(page, 'Send changes …')
     await keyboard.press('Enter')
-    await tabTo(page, 'Send 1 member')
+    await tabTo(page, 'Update 1 field')
     await keyboard.press('Enter')
     await page.getByText('The data was changed.').waitFor()
     await tabTo(page, 'Retry …')
@@ -154,7 +154,7 @@ describe('an operator', { skip: no_browser ?? false }, () => {
     await page.evaluate(dropped('notes.txt', 'This is no definition. <script>ran = 1</script>'))
     await dialog.getByRole('alert').waitFor()
     assert.equal(await dialog.getByRole('button', { name: 'Import', exact: true }).count(), 0)
-    await dialog.getByRole('button', { name: 'Not now' }).click()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
     assert.equal((await engine.processes.show(conv_id)).version, 1)
 
     const renamed = { ...price, title: 'Price the invoice' }

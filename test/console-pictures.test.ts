@@ -20,7 +20,7 @@ import { tempFolder, top } from './support/package-folder.ts'
 
 const browser = testBrowser()
 const bytes_max = 125_000
-const shown = join(top, 'src/console/server')
+const shown = join(top, 'src/console')
 
 test('the pictures of the README', () => {
   const readme = readFileSync(join(shown, 'README.md'), 'utf8')

@@ -9,7 +9,7 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' })
 try {
   const page = await browser.newPage(picture_look)
   await page.goto(console.operator.link())
-  await takePictures(page, join(top, 'src/console/server/pictures'))
+  await takePictures(page, join(top, 'src/console/pictures'))
 } finally {
   await browser.close()
   await console.close()

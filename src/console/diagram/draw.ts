@@ -1,7 +1,7 @@
 /**
- * Draws definitions, in the thread of draw-worker.ts. Where all nodes have places of their own the
- * boxes stand there, and only the edges are computed; else all is laid out. Whatever is too large
- * for either, and whatever was asked for as a grid, stands in a grid. No edge runs under a box.
+ * Draws definitions, in the thread of draw-worker.ts. Where all nodes have places the boxes keep
+ * them, and only the edges are computed; else all is laid out. What is too large for either becomes
+ * a grid. No edge runs under a box.
  */
 import type { Drawing } from './drawing.ts'
 import { graphOf, unionOf } from './graph.ts'
@@ -15,7 +15,7 @@ export interface DrawJob {
   readonly how: 'drawn' | 'laid_out' | 'grid'
 }
 
-/** More take longer, or more memory, than a picture is worth. */
+/** More take too long, or too much memory. */
 const laid_out_edges_max = 2_000
 
 export async function draw({ definition_texts, how }: DrawJob): Promise<Drawing[]> {

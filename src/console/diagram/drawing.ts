@@ -28,7 +28,7 @@ export interface Edge {
   readonly kind: 'go' | 'error' | 'time'
   /** When it is taken, such as `amount > 1000`, `after 3 days`, `call fails`; empty for always. */
   readonly label: string
-  /** Where the label stands in the middle of; absent without one. */
+  /** The middle of the label; absent without one. */
   readonly label_at?: Point
   /** Its corners from the border of one box to that of the other, two at least. */
   readonly points: readonly Point[]

@@ -1,8 +1,8 @@
 /**
  * Drawings of versions of processes, made in a worker thread, so that no layout holds the event
- * loop. Each version is drawn once; the newest drawings are kept, up to a number of boxes and edges.
- * One thread at a time, started for a job and ended with it: one that dies or takes too long is
- * ended, and the version is drawn as a plain grid by another.
+ * loop. Each version is drawn once; the newest drawings are kept, up to a number of boxes and
+ * edges. One thread at a time, started for a job and ended with it: one that dies or takes too long
+ * is ended, and the version is drawn as a plain grid by another.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, steadyClock, within } from '../../core/clock.ts'
@@ -28,13 +28,13 @@ export interface DrawnSoFar {
 
 export interface Drawings {
   /**
-   * Where the nodes have places the boxes stand there, unless `laid_out` is wanted. Rejects with
+   * Nodes with places keep them, unless `laid_out` is wanted. Rejects with
    * `overloaded` where too many wait, and with `shutting_down` after `close`.
    */
   drawingOf(process: Drawn, options?: DrawOptions): Promise<Drawing>
   /** The same where it is there within `ms`; else a plain grid, until it is. */
   drawingWithin(ms: number, process: Drawn, options?: DrawOptions): Promise<DrawnSoFar>
-  /** Two versions of a process, where a node of both stands in one place. */
+  /** Two versions of a process, where a node of both has one place. */
   comparedOf(from: Drawn, to: Drawn): Promise<{ readonly from: Drawing; readonly to: Drawing }>
   close(): Promise<void>
 }
@@ -61,7 +61,7 @@ const usual: DrawingSettings = {
 
 export function newDrawings(settings: Partial<DrawingSettings> = {}): Drawings {
   const { ms_max, heap_mb, kept_parts_max, waiting_max, clock, start } = { ...usual, ...settings }
-  /** The one that was wanted last is the last. */
+  /** The most recently wanted is the last. */
   const kept = new Map<string, { readonly made: Promise<readonly Drawing[]>; parts: number }>()
   let last: Promise<unknown> = Promise.resolve()
   let waiting = 0

@@ -66,7 +66,7 @@ function middleOf({ x = 0, y = 0, width = 0, height = 0 }: ElkShape): Point {
   return { x: x + width / 2, y: y + height / 2 }
 }
 
-/** It stands on its edge, in room that ELK keeps for it. */
+/** On its edge, in room that ELK keeps for it. */
 function labelOf(text: string): ElkLabel {
   const layoutOptions = { 'elk.edgeLabels.inline': 'true', 'elk.edgeLabels.placement': 'CENTER' }
   return { text, width: labelWidth(text), height: label_height_px, layoutOptions }

@@ -1,6 +1,6 @@
 /**
- * Where the boxes and edges of a graph are, what overlaps what, and where the labels of edges go that
- * were routed without regard to them.
+ * Where the boxes and edges of a graph are, what overlaps what, and where the labels of edges go
+ * that were routed without regard to them.
  */
 import type { Point } from './drawing.ts'
 import type { GraphEdge } from './graph.ts'
@@ -73,7 +73,7 @@ export function runsUnder({ middles, routes }: Layout): boolean {
 const lines_max = 500
 
 /**
- * Each label stands on a straight part of its edge, where it covers no box and no other label, and
+ * Each label goes on a straight part of its edge, where it covers no box and no other label, and
  * no other edge if there is such a place.
  */
 export function withLabels(edges: readonly GraphEdge[], { middles, routes }: Layout): Layout {

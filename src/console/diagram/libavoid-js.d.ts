@@ -1,6 +1,6 @@
 /**
- * The parts of libavoid-js that src/console/diagram/routed.ts uses; the package's own types are not found
- * where Node's module resolution is used.
+ * The parts of libavoid-js that src/console/diagram/routed.ts uses; the package's own types are not
+ * found where Node's module resolution is used.
  */
 declare module 'libavoid-js' {
   /** An object in the memory of the library, which `destroy` frees. */

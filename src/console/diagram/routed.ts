@@ -1,7 +1,7 @@
 /**
  * Boxes at the places of the definition, as an editor drew them, with edges that libavoid leads
- * around all boxes at right angles. Undefined where a node has no place, boxes stand on each
- * other, the graph is too large, or an edge found no room.
+ * around all boxes at right angles. Undefined where a node has no place, boxes overlap, the graph
+ * is too large, or an edge found no room.
  */
 import { AvoidLib } from 'libavoid-js'
 import type { Point } from './drawing.ts'
@@ -26,10 +26,12 @@ export async function routedOf({ boxes, edges }: Graph): Promise<Layout | undefi
   return undefined
 }
 
-/** How far edges keep from boxes; the second is tried where boxes stand close to each other. */
+/** How far edges keep from boxes; the second is tried where boxes are close to each other. */
 const aparts_px = [16, 4]
 
-/** Ends of edges: the middle of any side; an edge back to its own box turns around a corner of it. */
+/**
+ * Ends of edges: the middle of any side; an edge back to its own box turns around a corner of it.
+ */
 const [any_side, loop_out, loop_back] = [1, 2, 3] as const
 
 let loaded: Promise<void> | undefined

@@ -17,7 +17,8 @@ const style = [
   '.node{stroke-width:1.5}.start{fill:#e3f9e5;stroke:#3f9142}.logic{fill:#fff;stroke:#627d98}',
   '.escalation{fill:#fff3c4;stroke:#cb6e17}.end{fill:#eef2f7;stroke:#52606d}',
   '.inner{fill:none;stroke:#9aa5b1;stroke-width:1}',
-  '.edge{fill:none;stroke:#829ab1;stroke-width:1.5}.edge.error{stroke:#d64545;stroke-dasharray:6 4}',
+  '.edge{fill:none;stroke:#829ab1;stroke-width:1.5}',
+  '.edge.error{stroke:#d64545;stroke-dasharray:6 4}',
   '.edge.time{stroke:#cb6e17;stroke-dasharray:1.5 4;stroke-linecap:round;stroke-width:2}',
   '.label{font-size:11px;fill:#486581}.under{fill:#fff;fill-opacity:.92}',
   '.label.error{fill:#ba2525}.label.time{fill:#a45a11}',
@@ -26,7 +27,7 @@ const style = [
 
 const edge_colors = { go: '#829ab1', error: '#d64545', time: '#cb6e17' } as const
 
-/** What a picture tells of a process beside its drawing. */
+/** What a file shows of a process beside its drawing. */
 export type Pictured = Pick<ProcessDetails, 'conv_id' | 'title' | 'status' | 'tasks' | 'nodes'>
 
 export function svgOf(process: Pictured, { boxes, edges, ...drawing }: Drawing): string {

@@ -1,6 +1,6 @@
 /**
- * Text in pictures: how long it may be and how much room it takes. It needs no Node, so the
- * operator's page cuts as the SVG file does.
+ * Text in drawings: how long it may be and how much room it takes. It needs no Node, so the page
+ * cuts text as the SVG file does.
  */
 
 /** `1 task`, `12 tasks`. */

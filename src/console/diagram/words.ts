@@ -1,5 +1,5 @@
 /**
- * What a picture says in words: of a node what it does, of an edge when it is taken. Read from the
+ * The words of a drawing: what a node does, and when an edge is taken. Read from the
  * logics and semaphors of a definition as they are written; the text is that of the definition and
  * is no markup, so who draws it escapes it.
  */

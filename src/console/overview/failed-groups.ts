@@ -20,7 +20,7 @@ export function newFailedGroups(
 ): (rows: readonly ProcessRow[]) => Promise<FailedTasks> {
   let rows: readonly ProcessRow[] = []
   let tasks: readonly FailedTask[] = []
-  let told = none
+  let last = none
   let read_mark = -1
   let read_of = ''
 
@@ -31,18 +31,18 @@ export function newFailedGroups(
     const of = JSON.stringify(
       failing.map(({ conv_id, version, by_status }) => [conv_id, version, by_status.failed]),
     )
-    if (mark === read_mark && of === read_of) return told
+    if (mark === read_mark && of === read_of) return last
     try {
       const conv_ids = failing.map(({ conv_id }) => conv_id)
       tasks = await flow.failed(conv_ids, tasks, grouped_max)
       const total = failing.reduce((sum, { by_status }) => sum + (by_status.failed ?? 0), 0)
-      told = { total, grouped: tasks.length, groups: await withTitles(flow, rows, groupsOf(tasks)) }
+      last = { total, grouped: tasks.length, groups: await withTitles(flow, rows, groupsOf(tasks)) }
       read_mark = mark
       read_of = of
     } catch (error) {
       if (!isFault(error)) throw error
     }
-    return told
+    return last
   }
 
   const shared = atMostEvery(() => read_every_ms, clock, read)

@@ -1,6 +1,6 @@
 /**
- * What is told of an engine to whoever looks at it, as types: plain data, so that servers pass it
- * on as JSON. Times are milliseconds since 1970 (UTC); nothing here has data of tasks.
+ * What an overview of an engine holds, as types: plain data, which servers pass on as JSON. Times
+ * are milliseconds since 1970 (UTC); nothing here has data of tasks.
  */
 import type { Status } from '../../core/model.ts'
 import type { ReadyCheck } from '../../engine/api/statistics-api.ts'
@@ -9,11 +9,11 @@ export interface Overview {
   readonly at_ms: number
   /** Since when `done` is counted. */
   readonly since_ms: number
-  /** All processes, or those whose row differs from the last that was told. */
+  /** All processes, or those whose row differs from the last overview. */
   readonly processes: readonly ProcessRow[]
-  /** The conv_ids of processes that were told and are there no more. */
+  /** The conv_ids of processes of earlier overviews that are gone. */
   readonly removed: readonly string[]
-  /** Absent where nothing differs from what was told last. */
+  /** Absent where nothing differs from the last overview. */
   readonly failed?: FailedTasks
   readonly health: Health
 }
@@ -78,7 +78,7 @@ export interface ProcessCounts {
   readonly conv_id: string
   readonly status: ProcessRow['status']
   readonly version: number
-  /** All nodes with tasks, or that had some when they were told last. */
+  /** All nodes with tasks, or that had some in the last counts. */
   readonly nodes: readonly NodeCounts[]
   /** The edges that tasks took in the last ten seconds. */
   readonly edges: readonly EdgeRate[]

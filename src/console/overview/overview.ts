@@ -1,9 +1,7 @@
 /**
- * Tells of an engine to those who look at it, again and again: the whole first, then what differs
- * from what they were told. What is read is shared by all who watch, and what has not changed is
- * not read again; so neither many watchers nor a quiet engine cost anything to speak of.
- *
- * Rows and failed tasks are told by identity: one that says the same is the same object.
+ * Overviews of an engine for any number of watches: each gets the whole first, then what differs
+ * from its last overview. All watches share what is read, and what has not changed is not read
+ * again. Rows and failed tasks are compared by identity: equal ones are the same object.
  */
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { newFailedGroups } from './failed-groups.ts'
@@ -12,7 +10,7 @@ import type { FailedTasks, Overview, ProcessCounts, ProcessRow } from './message
 import { newProcessCounts, newProcessRows } from './process-rows.ts'
 
 export interface Watch {
-  /** The whole first, later what differs from what this watch was told. */
+  /** The whole first, later what differs from the last overview of this watch. */
   next(): Promise<Overview>
   close(): void
 }
@@ -21,7 +19,7 @@ export interface Overviews {
   watch(): Watch
   /** Rejects with `conv_not_found`. */
   counts(conv_id: string): Promise<ProcessCounts>
-  /** Another number after every commit that has changed a task. */
+  /** Grows with every commit that changes a task. */
   mark(): number
   close(): void
 }
@@ -36,17 +34,17 @@ export function newOverviews(engine: ServedEngine): Overviews {
   const watches = new Set<Watch>()
 
   function watch(): Watch {
-    let told = new Map<string, ProcessRow>()
-    let told_all: readonly ProcessRow[] = []
-    let told_failed: FailedTasks | undefined
+    let sent = new Map<string, ProcessRow>()
+    let sent_all: readonly ProcessRow[] = []
+    let sent_failed: FailedTasks | undefined
 
     function differing(all: readonly ProcessRow[]): Pick<Overview, 'processes' | 'removed'> {
-      if (all === told_all) return { processes: [], removed: [] }
-      const processes = all.filter((row) => told.get(row.conv_id) !== row)
+      if (all === sent_all) return { processes: [], removed: [] }
+      const processes = all.filter((row) => sent.get(row.conv_id) !== row)
       const now = new Map(all.map((row) => [row.conv_id, row]))
-      const removed = [...told.keys()].filter((conv_id) => !now.has(conv_id))
-      told = now
-      told_all = all
+      const removed = [...sent.keys()].filter((conv_id) => !now.has(conv_id))
+      sent = now
+      sent_all = all
       return { processes, removed }
     }
 
@@ -55,8 +53,8 @@ export function newOverviews(engine: ServedEngine): Overviews {
         const all = await readRows()
         const [failed, health_now] = await Promise.all([failedGroups(all), health.read()])
         const { processes, removed } = differing(all)
-        const is_same = failed === told_failed
-        told_failed = failed
+        const is_same = failed === sent_failed
+        sent_failed = failed
         return {
           ...{ at_ms: clock.now_ms(), since_ms: flow.since_ms(), processes, removed },
           ...(is_same ? {} : { failed }),

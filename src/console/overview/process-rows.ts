@@ -41,7 +41,7 @@ export function newProcessRows(flow: Flow, clock: Clock): () => Promise<readonly
       known = next
       rows = [...known.values()].map(({ row }) => row)
     } catch (error) {
-      // Where the store cannot be read, what was read last stands; the health says why.
+      // While the store cannot be read the last rows stay; the health says why.
       if (!isFault(error)) throw error
     }
     return rows
@@ -80,8 +80,8 @@ export function newProcessCounts(
   const asked = new Map<string, Asked>()
 
   function newAsked(conv_id: string): Asked {
-    /** All that were told, so that a node whose last task has left is told as empty. */
-    const told = new Map<string, StatusCounts | undefined>()
+    /** All nodes sent before, so that a node whose last task has left is sent as empty. */
+    const sent = new Map<string, StatusCounts | undefined>()
     const dueSoon = atMostEvery(
       () => due_every_ms,
       clock,
@@ -89,9 +89,9 @@ export function newProcessCounts(
     )
     const read = async (): Promise<ProcessCounts> => {
       const [{ head, counts }, due] = await Promise.all([flow.nodes(conv_id), dueSoon()])
-      for (const node_id of told.keys()) told.set(node_id, undefined)
-      for (const [node_id, by_status] of counts) told.set(node_id, by_status)
-      const nodes = [...told].map(([node_id, by_status]) => ({
+      for (const node_id of sent.keys()) sent.set(node_id, undefined)
+      for (const [node_id, by_status] of counts) sent.set(node_id, by_status)
+      const nodes = [...sent].map(([node_id, by_status]) => ({
         node_id,
         by_status: by_status === undefined ? {} : withoutZeros(by_status),
         due_soon: Math.min(due.get(node_id) ?? 0, due_soon_max),

@@ -1,4 +1,4 @@
-/** A reading that many ask for: made at most so often, and shared by those who ask meanwhile. */
+/** Limits how often a value is read; callers share a reading that is fresh or under way. */
 import type { Clock } from '../../core/clock.ts'
 
 /** What was read less than `every_ms()` ago, or is being read; else it is read now. */

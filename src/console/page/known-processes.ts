@@ -1,6 +1,6 @@
 /**
- * The processes there are, by their ids, and the nodes of one: for who chooses among them, and for
- * titles beside ids. Asked for once a minute at the most, however many views want them.
+ * All processes by their ids, and the nodes of one: for choices, and for titles beside ids. Fetched
+ * at most once a minute, for all views together.
  */
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -62,7 +62,7 @@ async function nodesOf(conv_id: string): Promise<readonly KnownNode[]> {
     .sort((one, other) => one.title.localeCompare(other.title))
 }
 
-/** For the options of a field; a title that two nodes have is told with their ids. */
+/** For the options of a field; a title that two nodes share is shown with their ids. */
 export function nodeOptions(nodes: readonly KnownNode[]): (readonly [string, string])[] {
   const titles = nodes.map(({ title }) => title)
   return nodes.map(({ node_id, title }) => {

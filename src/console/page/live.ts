@@ -1,8 +1,8 @@
 /**
  * What a view shows, kept up to date: by server-sent events, and while these do not come through,
- * as behind a proxy that collects them, by asking each two seconds. Frames are applied in their
- * order, at most once for each picture of the screen. A connection that broke is made again and
- * begins with a whole frame. A page that nobody sees follows nothing.
+ * as behind a proxy that buffers them, by polling each two seconds. Frames are applied in their
+ * order, at most once per animation frame. A connection that broke is made again and
+ * begins with a whole frame. A hidden page follows nothing.
  */
 import { batch, computed, effect, signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
@@ -21,7 +21,9 @@ const silent_ms_max = 8_000
 const first_ms_max = 2_500
 const ask_every_ms = 2_000
 const ask_ms_max = 5_000
-/** While the page asks, events are tried anew so often; sooner where the server has ended them. */
+/**
+ * While the page asks, events are tried again this often; sooner where the server has ended them.
+ */
 const listen_again_ms = 30_000
 const closed_ms = 10_000
 /** A page that is hidden for less is followed on. */
@@ -92,7 +94,7 @@ export function follow(
     if (waiting.length === 0 && has_shown) requestAnimationFrame(apply)
     if (is_whole) waiting = []
     waiting.push([frame, is_whole])
-    // Who opens a view waits for its first frame.
+    // The first frame of a view is shown at once.
     if (!has_shown) apply()
     has_shown = true
   }
@@ -109,7 +111,7 @@ export function follow(
   async function tick(): Promise<void> {
     const now_ms = performance.now()
     const silent_ms = now_ms - Math.max(heard_ms, began_ms)
-    // A refused stream is closed by the browser, and why is told to who asks.
+    // The browser closes a refused stream; a poll gets the reason.
     const is_refused = source?.readyState === EventSource.CLOSED
     if (!is_refused && silent_ms < (heard_ms === 0 ? first_ms_max : silent_ms_max)) return
     hears.value = false
@@ -154,8 +156,8 @@ document.addEventListener('visibilitychange', () => {
 })
 
 /**
- * A hook: follows the view as long as the component is there, seen and signed in. `onRefused` is
- * told why there is nothing to follow, such as a task that is gone.
+ * A hook: follows the view as long as the component is there, seen and signed in. `onRefused`
+ * gets why there is nothing to follow, such as a task that is gone.
  */
 export function useFrames(
   view: View,
@@ -177,7 +179,7 @@ export function useFrames(
   }, [key, is_on])
 }
 
-/** Where no view asks by itself, somebody has to find out when the server is back. */
+/** Finds out when the server is back while no view polls. */
 effect(() => {
   if (connection.value !== 'away' || follows.value > 0) return
   const timer = setInterval(() => void findSession().catch(() => {}), ask_every_ms)

@@ -23,7 +23,7 @@ function placeOf(path: string): Place {
   return { name: 'unknown' }
 }
 
-/** What is no text of an address stands for itself: it is no id of anything. */
+/** Text that is not percent-encoded is kept as it is. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

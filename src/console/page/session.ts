@@ -1,7 +1,7 @@
 /**
  * The session and the calls of its server. Where the session has ended, such as by a restart of the
  * server, the sign-in comes before the view, which stays as it is; calls that were refused for it
- * are made again by whoever it was.
+ * are made again once the same name has signed in.
  */
 import { effect, signal } from '@preact/signals'
 import {
@@ -93,7 +93,7 @@ export async function endSession(): Promise<void> {
   forget()
 }
 
-/** Whoever comes next sees nothing of what was here. */
+/** The next session sees nothing of this one. */
 export function forget(): void {
   session.value = 'none'
   has_ended.value = false

@@ -1,7 +1,7 @@
 /**
- * The table of the calls, a row for each of `ConsoleCalls` that works on an engine, and how one runs:
- * checks the right of the session, reads the input within bounds, runs the row, and logs one line for
- * each act, whether it was done, refused or interrupted.
+ * The table of the calls, a row for each of `ConsoleCalls` that works on an engine, and how one
+ * runs: checks the right of the session, reads the input within bounds, runs the row, and logs one
+ * line for each act, whether it was done, refused or interrupted.
  */
 
 import { codeOf, fault } from '../../core/faults.ts'
@@ -68,7 +68,7 @@ export async function runCall(
     throw error
   } finally {
     if (row.acts !== undefined && acted !== undefined) {
-      exchange.is_told = true
+      exchange.is_logged = true
       emit('console_acted', { act: name, by: session.name, code, ...acted })
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Serves the operator's page below its base: the page and its files to everybody, calls and live
  * views to who has a session with the right for them. Each request is counted once, each refusal
- * told once, and each act is a line of the log, whether it was done or refused.
+ * logged once, and each act is one log line, done or refused.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
@@ -25,7 +25,7 @@ import type { ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts
 const sign_in_bytes_max = 4_096
 /** How often a live view asks who its reader is. */
 const find_again_ms = 5_000
-/** Of all that are read at once: two imports. */
+/** Of all bodies that are read at once: two imports. */
 const bodies_bytes_max = 96 * 1024 * 1024
 
 /** Beside calls, files and the page itself. */
@@ -143,14 +143,14 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const view = viewOf(Object.fromEntries(exchange.query))
     const count = streams.get(session) ?? 0
     if (count >= session_streams_max) {
-      throw httpFault('overloaded', `${count} pages of this session are being told already: ask`)
+      throw httpFault('overloaded', `${count} pages of this session have live views already: poll`)
     }
     const context = contextNow()
     const frames = framesOf(view, context)
     const goesOn = (): boolean =>
       context.engine.health() !== 'shutting_down' && entrance.goesOn(session)
     let found_ms = clock.now_ms()
-    // Whoever says who may has been asked by the request alone, which is a long one.
+    // `authorize` was asked only at the start of this long request.
     async function next(): Promise<Frame> {
       if (clock.now_ms() - found_ms >= find_again_ms) {
         found_ms = clock.now_ms()
@@ -170,23 +170,23 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     }
   }
 
-  function refuse({ request, response, is_told, user }: ConsoleExchange, thrown: unknown): void {
+  function refuse({ request, response, is_logged, user }: ConsoleExchange, thrown: unknown): void {
     if (!isFault(thrown)) source.onBug(thrown)
     const { code, status, headers, value } = refusalOf(thrown)
     const address = request.socket.remoteAddress
-    if (is_told) counters.countRequest('operator', code)
+    if (is_logged) counters.countRequest('operator', code)
     else emitRefused({ counters, emit }, { server: 'operator', code, address, user })
     // It has begun: the reader must not take it for complete.
     if (response.headersSent) return void response.destroy()
     const is_read = request.complete && !source.isDraining()
     if (!is_read) request.resume()
     const { places, warnings } = thrown as Partial<Fault>
-    const told = {
+    const refusal = {
       ...value,
       ...(places && { mistakes: places.slice(0, mistakes_max) }),
       ...(warnings && { warnings: warnings.slice(0, mistakes_max) }),
     }
-    reply(response, status, told, is_read ? headers : { ...headers, Connection: 'close' })
+    reply(response, status, refusal, is_read ? headers : { ...headers, Connection: 'close' })
   }
 
   return {
@@ -196,7 +196,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
       const [path = '', query = ''] = originalUrl.split(/\?(.*)/s)
       if (path !== base && !path.startsWith(`${base}/`)) return false
       const exchange: ConsoleExchange = {
-        ...{ request, response, is_told: false, path: path.slice(base.length) },
+        ...{ request, response, is_logged: false, path: path.slice(base.length) },
         query: new URLSearchParams(query),
       }
       serve(exchange).then(

@@ -1,4 +1,4 @@
-/** The operator's page as a part of somebody else's HTTP server: node:http, Express, Fastify. */
+/** The operator's page as a part of your own HTTP server: node:http, Express, Fastify. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bugReporter } from '../../core/events.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'

@@ -114,7 +114,7 @@ export function newEntrance(
       return found
     }
     if (found !== undefined) end(found)
-    if (now === undefined) throw httpFault('bad_signature', 'nobody is signed in')
+    if (now === undefined) throw httpFault('bad_signature', 'no one is signed in')
     if (!begins)
       throw httpFault('bad_signature', 'no session, or one that has ended: load the page')
     const box: { now: Authorized | undefined } = { now }
@@ -140,7 +140,7 @@ export function newEntrance(
     },
     async session(exchange) {
       // A first visit is nothing to tell of.
-      exchange.is_told = true
+      exchange.is_logged = true
       source.engine()
       return shown(await findOrBegin(exchange, { is_use: true, begins: true }))
     },
@@ -161,7 +161,7 @@ export function newEntrance(
       } catch (error) {
         if (isFault(error) && isGuess(error)) {
           tries.countRefused(address)
-          // A secret that was typed in the wrong place is no id, and is not told.
+          // A secret that was typed in the wrong field is no id, and is not logged.
           exchange.user = typeof user === 'string' && user_id.test(user) ? user : undefined
         }
         throw error
@@ -183,7 +183,7 @@ function isGuess({ code }: Fault): boolean {
   return code === 'bad_signature' || code === 'access_denied'
 }
 
-/** The log tells who did what, so one without a name is a mistake of the embedder. */
+/** The log says who did what, so a missing name is a mistake of the embedder. */
 function checked(given: Authorized | null | undefined): Authorized | undefined {
   if (given === undefined || given === null) return undefined
   const { name, right } = given

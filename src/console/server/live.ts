@@ -21,7 +21,7 @@ export const session_streams_max = 4
 /** How long a browser waits before it connects again. */
 const retry_ms = 1_000
 
-/** What a stream tells of. */
+/** The frames of a stream. */
 export interface Frames {
   /** Another number once a task has changed. */
   mark(): number
@@ -47,7 +47,7 @@ export interface Stream {
 export async function serveStream(stream: Stream): Promise<void> {
   const { request, response, frames, limits, readers, ended } = stream
   if (readers.size >= limits.readers_max) {
-    throw httpFault('overloaded', `${limits.readers_max} others are being told already`)
+    throw httpFault('overloaded', `${limits.readers_max} live views are open already`)
   }
   const end = new AbortController()
   const abort = (): void => end.abort()
@@ -76,7 +76,7 @@ export async function serveStream(stream: Stream): Promise<void> {
 async function sendFrames(stream: Stream, first: string, signal: AbortSignal): Promise<void> {
   const { response, frames, clock, limits } = stream
   const began_ms = clock.now_ms()
-  let told = first
+  let sent = first
   let mark = frames.mark()
   const at_ms = { looked: began_ms, wrote: began_ms, had_room: began_ms }
   for (;;) {
@@ -96,8 +96,8 @@ async function sendFrames(stream: Stream, first: string, signal: AbortSignal): P
       const frame = await frames.next()
       const text = textOf(frame)
       if (signal.aborted) return
-      if (text !== told) {
-        told = text
+      if (text !== sent) {
+        sent = text
         at_ms.wrote = now_ms
         response.write(eventOf('frame', JSON.stringify(frame)))
       }

@@ -18,14 +18,14 @@ import type { TaskView } from '../../task-operations/task-view.ts'
 import type { Drawing } from '../diagram/drawing.ts'
 import type { Overview, ProcessCounts, ProcessRow } from '../overview/messages.ts'
 
-/** Each may all that stands before it. */
+/** Each includes the ones before it. */
 export const rights = console_rights
 export type Right = ConsoleRight
 
 export const token_header = 'x-conveyor-token'
 
 export interface Session {
-  /** Who it is in the log: `link`, a user's id, or the name that the embedder gave. */
+  /** In the log: `link`, a user's id, or the name that the embedder gave. */
   readonly name: string
   readonly right: Right
   /** For `token_header`. */
@@ -39,7 +39,7 @@ export interface Session {
 
 export type SignIn = { readonly link: string } | { readonly user: string; readonly secret: string }
 
-/** What a live view is of; `obj_id` and ids alone, so that it may stand in a URL. */
+/** What a live view is of; `obj_id` and ids alone, so that it can be in a URL. */
 export type View =
   | { readonly view: 'overview' }
   | { readonly view: 'process'; readonly conv_id: string }

@@ -1,7 +1,7 @@
 /**
- * The page as a browser loads it: one HTML text for every path of it, and the built files beside
- * it. They are the same for everybody, so no session is needed; a browser keeps the files and asks
- * whether they have changed. Nothing may run, be drawn or be fetched but what this server sends.
+ * The page as a browser loads it: one HTML text for every path, and the built files. They need no
+ * session; a browser keeps the files and revalidates them by ETag. The headers allow only what this
+ * server sends to run, to be drawn or to be fetched.
  */
 
 import { hash } from 'node:crypto'

@@ -1,7 +1,8 @@
 /**
  * What a request must be before it is served: sent by the page itself and not by a web page of
  * another origin, and with a JSON body within bounds. Browsers state the origin of a request; other
- * programs state none, and need a session as well. Only requests with a session, or for one, are read.
+ * programs state none, and need a session as well. Only requests with a session, or for one, are
+ * read.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { parsePlain } from '../../codec/json.ts'
@@ -54,13 +55,13 @@ function tooLarge(bytes_max: number): Error {
   return httpFault('body_too_large', `the body is over ${bytes_max} bytes`)
 }
 
-/** The caller gets the text too, for the mistake is made before there are others. */
+/** The text reaches the caller, because only the embedder can make this mistake. */
 function bodyTaken(): Error {
   const text = 'a body parser has read the request first: mount the page in front of it'
   return httpFault('internal_error', text, { is_public: true })
 }
 
-/** Throws the refusal. `is_page`: it asks for the page, to which anybody may lead. */
+/** Throws the refusal. `is_page`: it asks for the page, to which any site may link. */
 export function checkOrigin(headers: IncomingHttpHeaders, is_page: boolean): void {
   const { host = '', origin } = headers
   const site = headers['sec-fetch-site'] ?? 'none'

@@ -1,7 +1,7 @@
 /**
- * Who is signed in to the operator's page, and the one-time links by which one may. All of it is in
+ * Who is signed in to the operator's page, and the one-time links that sign in. All of it is in
  * memory; of the id in a cookie and of the token in a link only the digest is kept. A session that
- * has ended is found no more, whoever has its id.
+ * has ended is never found again.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Chance, Clock } from '../../core/clock.ts'
@@ -36,8 +36,8 @@ export interface Sessions {
   /** What the link gives, which it gives once. */
   takeLink(token: string): Right | undefined
   /**
-   * The id is for the cookie. Where there are `sessions_max`, one ends of whoever has the most, the
-   * one unused for longest: nobody ends those of others by signing in again and again.
+   * The id is for the cookie. Beyond `sessions_max`, of the name with the most sessions the one
+   * unused for longest ends: repeated sign-ins cannot end the sessions of other names.
    */
   begin(who: Who): { readonly id: string; readonly session: OpenSession }
   /** The session of a cookie. `is_use`: it is kept for `idle_ms_max` from now. */

@@ -1,10 +1,10 @@
 /**
- * Lets somebody in: by a one-time link, or by the id and the secret of a user who has a right for
- * the page. Who is unknown gets the answer of a wrong secret, in the same time.
+ * Signs in by a one-time link, or by the id and the secret of a user with a right for the page. An
+ * unknown user gets the answer of a wrong secret, in the same time.
  *
  * Refusals slow an address down: after `tries_max` of them its users are refused unread until the
- * next try is due. A link cannot be guessed, so links are taken always, and whoever runs the server
- * gets in however many others try.
+ * next try is due. Links cannot be guessed, so they are never limited, and the operator of the
+ * server can always sign in.
  */
 import type { Clock } from '../../core/clock.ts'
 import { fault, isFault } from '../../core/faults.ts'

@@ -1,6 +1,6 @@
 /**
- * What the operator's page is served of, and how, as types: the engine, if there is one now, and
- * what the server that it is part of shares with it.
+ * What the server of the operator's page works on, as types: the current engine, if there is one,
+ * and what the server around it shares with it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Chance, Clock } from '../../core/clock.ts'
@@ -16,7 +16,7 @@ export interface ConsoleOptions {
   /** No session may do more, whatever it was given. Default `administer`. */
   readonly right_max?: Right
   /**
-   * Says who sends a request, in place of links and of the secrets of users; undefined for nobody.
+   * Identifies the sender of a request, in place of links and secrets; undefined where unknown.
    * Asked with each request.
    */
   readonly authorize?: (
@@ -24,12 +24,12 @@ export interface ConsoleOptions {
   ) => Authorized | undefined | Promise<Authorized | undefined>
   /** Where callers reach the servers of the engine, for the commands that the page shows. */
   readonly servers?: Session['servers']
-  /** How the command line is run there, with `VERB` in it; `npx conveyor VERB` unless told. */
+  /** How the command line is run there, with `VERB` in it; default `npx conveyor VERB`. */
   readonly command_line?: string
 }
 
 export interface Authorized {
-  /** Stands in the log with what he does. */
+  /** In the log with what this session does. */
   readonly name: string
   readonly right: Right
 }
@@ -57,8 +57,8 @@ export interface ConsoleExchange {
   /** The path after the base, such as `/session`. */
   readonly path: string
   readonly query: URLSearchParams
-  /** Its refusal has been told, or is nothing to tell of. */
-  is_told: boolean
+  /** Its refusal is logged already, or needs no line. */
+  is_logged: boolean
   /** Whose secret was refused. */
   user?: string | undefined
 }

@@ -48,7 +48,7 @@ function Mark() {
 }
 
 const connections = {
-  live: ['Live', 'The server tells each change as it happens.'],
+  live: ['Live', 'The server sends each change as it happens.'],
   asking: ['Asking', 'Events do not come through, so the page asks every 2 seconds.'],
   ready: ['Connected', 'This view shows what was there when it was opened or asked for.'],
   away: ['No answer', 'The server does not answer. The page tries again every 2 seconds.'],
@@ -85,7 +85,7 @@ export function AwayNote() {
 
 const may_do = {
   look: 'may look',
-  operate: 'may look and mend tasks',
+  operate: 'may look and fix tasks',
   administer: 'may do everything',
 } as const
 
@@ -93,7 +93,7 @@ function Who() {
   const { value } = session
   const shows_keys = useSignal(false)
   const showKeys = () => set(shows_keys, true)
-  useKeys([{ key: '?', does: 'show the keys', act: showKeys }])
+  useKeys([{ key: '?', does: 'show the keyboard shortcuts', act: showKeys }])
   if (typeof value !== 'object') return null
   const { name, right, version } = value
   return (
@@ -127,7 +127,7 @@ function Who() {
           ))}
         </fieldset>
         <Button kind="quiet" act={showKeys}>
-          Keys
+          Keyboard shortcuts
         </Button>
         <Button kind="quiet" act={endSession}>
           Sign out
@@ -141,7 +141,7 @@ function Who() {
 
 function Keys({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="keys">
         {keys.value.map(({ key, does }) => (
           <div key={key}>

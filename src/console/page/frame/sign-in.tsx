@@ -1,6 +1,6 @@
 /**
- * The sign-in: by a one-time link, which one is told how to get, or as a user with a right for the
- * page. It is also what a reader meets whose session has ended.
+ * The sign-in: by a one-time link, or as a user with a right for the page. It also covers the view
+ * when a session has ended.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -53,14 +53,14 @@ export function SignInView() {
       {has_ended.value && (
         <p>
           Your session has ended: after an hour without a call, after 12 hours, or because the
-          server was started anew. Sign in {before === 'link' ? 'by a link' : `as ${before}`} again
-          and go on where you were; what you typed is still there. Anybody else begins anew.
+          server was restarted. Sign in {before === 'link' ? 'by a link' : `as ${before}`} again and
+          go on where you were; what you typed is still there. Another user starts over.
         </p>
       )}
       {link_fault.value !== undefined && (
         <div class="problem-box">
           <FaultText fault={link_fault.value} />
-          <p>A link works once, for 10 minutes. Get another as told below.</p>
+          <p>A link works once, for 10 minutes. Get another as described below.</p>
         </div>
       )}
       <section aria-labelledby="by-link">
@@ -87,7 +87,7 @@ export function SignInView() {
       </form>
       {has_ended.value && (
         <button type="button" class="button quiet" onClick={forget}>
-          Leave what was open, and begin anew
+          Discard what was open and start over
         </button>
       )}
     </div>

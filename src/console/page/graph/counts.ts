@@ -23,7 +23,7 @@ export interface GraphCounts {
 }
 
 const none: Counts = { by_status: {}, due_soon: 0 }
-/** So many of them are drawn between two pictures of the screen. */
+/** So many of them are drawn in one animation frame. */
 const changes_max = 160
 
 export function newGraphCounts(): GraphCounts {

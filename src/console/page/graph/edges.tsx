@@ -150,7 +150,7 @@ export function overlaps(
   return left <= seen.right && right >= seen.left && top <= seen.bottom && bottom >= seen.top
 }
 
-/** Several edges between two nodes are told as one rate, along the one taken without a fault. */
+/** Several edges between two nodes share one rate, drawn along the one taken without a fault. */
 function firstEdges(edges: readonly Edge[]): ReadonlyMap<string, Edge> {
   const found = new Map<string, Edge>()
   for (const edge of edges) {

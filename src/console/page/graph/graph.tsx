@@ -18,7 +18,7 @@ const far_zoom = 0.35
 
 export interface GraphProps {
   readonly drawing: Drawing
-  /** What this is the graph of, for those who do not see it. */
+  /** For screen readers. */
   readonly name: string
   readonly counts?: GraphCounts
   readonly marks?: ReadonlyMap<string, Mark>

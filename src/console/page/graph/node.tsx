@@ -1,6 +1,6 @@
 /**
  * A node of a graph as a box: its title in at most two lines, what it does, and the badges of what
- * is in it now. Titles are text of whoever drew the process: of any length, and in any direction.
+ * is in it now. Titles come from definitions: text of any length and direction.
  */
 import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { Box } from '../../diagram/drawing.ts'
@@ -10,7 +10,7 @@ import { type Counts, inWords } from './counts.ts'
 export interface Mark {
   readonly kind: 'added' | 'removed' | 'changed' | 'wrong' | 'passed' | 'present'
   readonly sign: string
-  /** What the sign means, for those who do not see it. */
+  /** What the sign means, for screen readers. */
   readonly says: string
 }
 
@@ -24,7 +24,7 @@ interface NodeProps {
   onOpen(node_id: string): void
 }
 
-/** A longer title is cut by the box in any case; all of it stands in the panel and the table. */
+/** The box cuts longer titles anyway; the panel and the table show all of it. */
 const title_chars_max = 120
 
 export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {

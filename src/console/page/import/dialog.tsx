@@ -122,7 +122,7 @@ export function ImportDialog(props: ImportDialogProps) {
         )}
       </div>
       <footer>
-        <Button act={onClose}>Not now</Button>
+        <Button act={onClose}>Close</Button>
         {checked.value && (
           <Button act={store} kind="main">
             Import

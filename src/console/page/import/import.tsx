@@ -1,6 +1,6 @@
 /**
- * Imports a file that was chosen, or dropped anywhere on the view: first everything is checked and
- * told, and nothing is stored before the reader has said so.
+ * Imports a file that was chosen, or dropped anywhere on the view: everything is checked and shown
+ * first, and nothing is stored before the reader confirms it.
  */
 
 import { useSignal } from '@preact/signals'
@@ -32,7 +32,7 @@ export function Import({ state }: ImportProps) {
         hidden
         onChange={({ currentTarget }) => {
           file.value = currentTarget.files?.[0]
-          // The same file can be chosen again once it was mended.
+          // The same file can be chosen again once it was fixed.
           currentTarget.value = ''
         }}
       />

@@ -76,7 +76,7 @@ function timers({ checks, due_lag_ms }: Health): HealthRow {
 
 function jobs({ jobs }: Health): HealthRow {
   const { in_flight, waiting } = jobs
-  const figure = `${countText(in_flight)} under edge, ${countText(waiting)} waiting`
+  const figure = `${countText(in_flight)} under way, ${countText(waiting)} waiting`
   return { name: 'Jobs', state: 'fine', figure }
 }
 

@@ -47,8 +47,8 @@ export function newOverviewState(): OverviewState {
     ...{ rows, failed, health },
     take(overview, is_whole) {
       const { processes, removed } = overview
-      const told = is_whole ? new Set(processes.map(({ conv_id }) => conv_id)) : undefined
-      const gone = told === undefined ? removed : [...known.keys()].filter((id) => !told.has(id))
+      const named = is_whole ? new Set(processes.map(({ conv_id }) => conv_id)) : undefined
+      const gone = named === undefined ? removed : [...known.keys()].filter((id) => !named.has(id))
       for (const conv_id of gone) known.delete(conv_id)
       let has_others = rows.value === undefined || gone.length > 0
       for (const row of processes) {

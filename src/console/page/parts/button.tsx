@@ -1,7 +1,7 @@
 /**
- * Buttons: one that runs an act, one that submits a form, one that copies a text, and one that opens
- * a menu. While an act runs its button shows that, ignores presses and keeps the focus; a refusal
- * becomes a toast.
+ * Buttons: one that runs an act, one that submits a form, one that copies a text, and one that
+ * opens a menu. While an act runs its button shows that, ignores presses and keeps the focus; a
+ * refusal becomes a toast.
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -15,13 +15,13 @@ interface ButtonProps {
   readonly kind?: 'plain' | 'main' | 'danger' | 'quiet'
   /** Why it cannot be pressed now, which is shown; empty or absent where it can. */
   readonly why_not?: string | false | undefined
-  /** Where what is in it is no text. */
+  /** For screen readers, where its content is no text. */
   readonly label?: string
   readonly title?: string
   readonly class?: string
   readonly is_pressed?: boolean
   readonly is_expanded?: boolean
-  /** Sends the form that it stands in; `act` is not called then, but by the form. */
+  /** While a form submits. */
   readonly is_running?: boolean
   readonly children: ComponentChildren
 }
@@ -78,7 +78,7 @@ const copied_ms = 2_000
 
 interface CopyButtonProps {
   readonly text: string
-  /** Goes on after its text, for who cannot see what it stands beside. */
+  /** What is copied, for screen readers. */
   readonly what: string
   readonly children?: string
 }

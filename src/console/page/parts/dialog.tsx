@@ -10,7 +10,7 @@ import { FaultText } from './toasts.tsx'
 
 interface DialogProps {
   readonly title: string
-  /** It was closed, by Escape or its button; whoever shows it takes it away. */
+  /** Called on Escape or by its button; the owner then removes it. */
   readonly onClose: () => void
   readonly is_wide?: boolean
   readonly children: ComponentChildren
@@ -81,7 +81,7 @@ export function Confirm(props: ConfirmProps) {
       <div class="dialog-text">{children}</div>
       <FaultText fault={fault.value} />
       <footer>
-        <Button act={onClose}>Not now</Button>
+        <Button act={onClose}>Close</Button>
         <Button act={run} kind={is_danger ? 'danger' : 'main'} why_not={why_not}>
           {verb}
         </Button>

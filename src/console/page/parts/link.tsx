@@ -1,6 +1,6 @@
 /**
- * Links within the page, which also open in another tab, and the title of a view. Addresses hold ids
- * only; what names them is text.
+ * Links within the page, which also open in another tab, and the title of a view. Addresses hold
+ * ids only; what names them is text.
  */
 import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
@@ -83,7 +83,7 @@ export function ViewTitle({ window, children = window }: ViewTitleProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     const is_first = shown === undefined
-    // A view that draws its heading anew takes the focus from nobody.
+    // A view that redraws its heading does not take the focus.
     const is_free = shown !== place.peek() || document.activeElement === document.body
     if (!is_first && is_free) heading.current?.focus({ preventScroll: true })
     shown = place.peek()

@@ -1,6 +1,6 @@
 /**
  * A table of rows that are objects: columns say how a cell is drawn and may be sorted by. A row is
- * drawn again only where its object or the columns are others, so what changes often stands in
+ * drawn again only where its object or the columns are others, so what changes often is in
  * signals. A table that goes on asks for more when its end comes near, or by its button.
  */
 import { useSignal } from '@preact/signals'

@@ -1,6 +1,6 @@
 /**
  * Numbers and times as words, for all views alike. Pure: no document, no clock. Times are
- * milliseconds since 1970 (UTC); exact ones are told in the reader's own time zone.
+ * milliseconds since 1970 (UTC); exact ones are in the reader's own time zone.
  */
 import type { Status } from '../../../core/model.ts'
 

@@ -34,7 +34,7 @@ document.addEventListener('visibilitychange', () => document.hidden || tick())
 
 interface CountProps {
   readonly of: number | ReadonlySignal<number>
-  /** What the number is of, where it stands without a heading of a column. */
+  /** What the number is of, where no heading of a column says it. */
   readonly label?: string
   /** Where it is not 0 it is bad news. */
   readonly is_bad?: boolean

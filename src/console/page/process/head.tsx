@@ -92,13 +92,13 @@ function Bar({ state, page }: HeadProps) {
       {can_turn && (
         <Button
           is_pressed={laid_out === true}
-          title="Places of its own for the nodes, or those that its author gave them"
+          title="Lay the nodes out automatically, or as their author placed them"
           act={() => {
             const { laid_out: _before, ...shown } = state.shown.value
             return state.show(laid_out ? shown : { ...shown, laid_out: true })
           }}
         >
-          Laid out
+          Auto layout
         </Button>
       )}
       <Export page={page} />

@@ -62,7 +62,7 @@ function Body({ state, page }: { readonly state: ProcessState; readonly page: Pr
     <>
       <div class={box === undefined ? 'process-graph' : 'process-graph with-panel'}>
         {is_drawing ? (
-          <p class="begin">Its graph is being laid out…</p>
+          <p class="begin">Laying out its graph…</p>
         ) : (
           <Graph
             name={`Graph of ${row.title}`}

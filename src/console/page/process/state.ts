@@ -1,6 +1,6 @@
 /**
  * What the view of a process shows: its page as called, the counts as they come, and which node is
- * open. A newer version that somebody imports meanwhile is shown as soon as a frame tells of it.
+ * open. A newer version that is imported meanwhile is shown as soon as a frame has it.
  */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { ProcessCounts } from '../../overview/messages.ts'

@@ -1,6 +1,6 @@
 /**
  * Two versions of a process side by side: what was added, removed and changed is marked in both
- * graphs by a colour and a sign, and the lines that differ stand below.
+ * graphs by a colour and a sign, with the lines that differ below.
  */
 
 import { useSignal } from '@preact/signals'
@@ -83,7 +83,7 @@ function Choice({ label, versions, value, onChange }: ChoiceProps) {
   )
 }
 
-/** A node that was only moved in the editor is told below, and not marked. */
+/** A node that was only moved in the editor is listed below, and not marked. */
 const marks: Readonly<Record<NodeChange['change'], Mark | undefined>> = {
   added: { kind: 'added', sign: '+', says: 'added' },
   removed: { kind: 'removed', sign: '−', says: 'removed' },

@@ -1,6 +1,6 @@
 /**
  * The calls of the page as commands to copy: the same show or modify by curl, by the client library
- * of Node and by grpcurl. The secret stays a variable of the shell and never stands in the text.
+ * of Node and by grpcurl. The secret stays a variable of the shell and is never in the text.
  * Data is JSON text with its digits; characters that no terminal shows are written as escapes, so
  * that a line does what it looks like.
  */
@@ -28,7 +28,7 @@ export interface Command {
 
 const local: Required<Servers> = { http: 'http://127.0.0.1:8080', grpc: '127.0.0.1:9090' }
 
-/** For servers that are off the usual addresses stand in, and `needs` says so. */
+/** Servers that are off get the usual addresses, and `needs` says so. */
 export function commandsOf(call: ToCopy, servers: Servers): readonly Command[] {
   const http = servers.http ?? local.http
   const grpc = servers.grpc ?? local.grpc

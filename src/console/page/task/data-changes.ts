@@ -1,7 +1,7 @@
 /**
  * What a reader has changed in the data of a task, as the members that a modify sends: it replaces
  * members of the data's top level and leaves the others, so a member is sent whole or not at all.
- * A hidden value, shown as `***`, is never sent: that would overwrite what it stands for.
+ * A hidden value, shown as `***`, is never sent: that would overwrite the real value.
  */
 import { type Exact, type ExactObject, exactText, isExactObject, isList } from './exact-json.ts'
 
@@ -17,7 +17,7 @@ export interface Changes {
   readonly names: readonly string[]
   /** Sentences that say why it cannot be sent as it is. */
   readonly problems: readonly string[]
-  /** Members that somebody else has changed meanwhile, and which this would overwrite. */
+  /** Members that changed in the task meanwhile, and which this would overwrite. */
   readonly overwrites: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 /**
  * Data as a tree of rows, of which those that are unfolded are drawn. What it holds is text: names
  * and values are isolated, what turns the direction of writing is shown as an escape, and a long
- * text is cut until it is asked for. With `edit` values are changed where they stand.
+ * text is cut until it is asked for. With `edit` values are changed in place.
  */
 
 import { useSignal } from '@preact/signals'

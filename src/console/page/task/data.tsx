@@ -1,6 +1,6 @@
 /**
  * The data of a task: to read as a tree or as JSON, to search, copy and change. While it is being
- * changed the task may go on; what the reader has typed stays, and he is told what differs.
+ * changed the task may go on; what the reader has typed stays, and the page shows what differs.
  */
 
 import { useSignal } from '@preact/signals'
@@ -81,7 +81,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
           kind="quiet"
           is_pressed={!as_json}
           act={() => turn('tree')}
-          why_not={mistake && 'Mend the JSON first'}
+          why_not={mistake && 'Fix the JSON first'}
         >
           Tree
         </Button>
@@ -155,7 +155,7 @@ export function TaskData({ task, why_not }: TaskDataProps) {
         <Confirm
           title="Send changes"
           verb={
-            changes.names.length === 1 ? 'Send 1 member' : `Send ${changes.names.length} members`
+            changes.names.length === 1 ? 'Update 1 field' : `Update ${changes.names.length} fields`
           }
           act={async () => {
             await done(call('modify', { ...idsOf(task), data_text: changes.text }))
@@ -206,7 +206,7 @@ function sendText({ status, wait, node_title, node_id }: ShownTask): string {
 }
 
 function whyNotSend(changes: Changes | undefined): string | undefined {
-  if (changes === undefined) return 'Mend the JSON first'
+  if (changes === undefined) return 'Fix the JSON first'
   if (changes.problems.length > 0) return changes.problems[0]
   return changes.names.length === 0 ? 'Nothing is changed yet' : undefined
 }

@@ -58,7 +58,7 @@ export function exactText(value: Exact): string {
   return `{${members.join(',')}}`
 }
 
-/** What is so short, or a list of so many values, stands on one line. */
+/** A list that is this short, or has more values than `lines_max`, is one line. */
 const line_chars_max = 60
 const lines_max = 100
 /** What is deeper is not indented further. */

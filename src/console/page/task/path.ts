@@ -1,6 +1,6 @@
 /**
- * The path of a task as its history tells it: how often it was in each node, and which edges it took
- * from one to the next. A retry or a merge of data in the same node is no step of it.
+ * The path of a task by its history: how often it was in each node, and which edges it
+ * took from one to the next. A retry or a merge of data in the same node is no step of it.
  */
 import type { HistoryEntry } from '../../../core/model.ts'
 import { edgeKey } from '../../diagram/drawing.ts'

@@ -1,5 +1,5 @@
 /**
- * Changes one value of data where it stands, or makes another member: as a text, or as JSON for
+ * Changes one value of data in place, or adds a member: as a text, or as JSON for
  * everything else, whose numbers stay as they are written. Enter puts it, Escape leaves it.
  */
 import { useSignal } from '@preact/signals'

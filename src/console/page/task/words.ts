@@ -37,7 +37,7 @@ export function whyOf({ status, status_details, wait }: Waiting): Sentence[] {
       : [
           `Attempt ${attempt} `,
           ...(next_ms === undefined
-            ? ['is next or under edge.']
+            ? ['is next or under way.']
             : ['comes ', { at_ms: next_ms }, '.']),
         ]
   return [
@@ -82,8 +82,8 @@ const long_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>
 const helps: readonly (readonly [string, string])[] = [
   ['handler_timeout', 'See why the handler takes so long, then retry it.'],
   ['handler_task_size', 'The handler returned more data than a task may hold: let it return less.'],
-  ['handler', 'See the log for the line of the error, mend the handler, then retry it.'],
-  ['code', 'Mend the code of the node or the data that it reads, then retry it.'],
+  ['handler', 'See the log for the line of the error, fix the handler, then retry it.'],
+  ['code', 'Fix the code of the node or the data that it reads, then retry it.'],
   ['api_bad_answer', 'See whether the other side answers again, then retry it.'],
   [
     'api_expire_query',
@@ -91,29 +91,29 @@ const helps: readonly (readonly [string, string])[] = [
   ],
   ['api_no_valid_json', 'The other side did not answer with JSON: see what its address answers.'],
   ['api_task_size', 'The answer is more than a task may hold: ask for less, or keep less of it.'],
-  ['api_bind_error', 'Mend the data or the parameters that the call is made of, then retry it.'],
-  ['api', 'See what the other side answers to this call, mend it or the data, then retry it.'],
+  ['api_bind_error', 'Fix the data or the parameters that the call is made of, then retry it.'],
+  ['api', 'See what the other side answers to this call, fix it or the data, then retry it.'],
   ['rpc_task_size', 'The reply is more than a task may hold: let the called process reply less.'],
-  ['rpc', 'See the task that it has called, mend that or the data, then retry it.'],
+  ['rpc', 'See the task that it has called, fix that or the data, then retry it.'],
   [
     'access_denied',
     'Give the owner of the process the right to the process it uses, then retry it.',
   ],
   ['conveyor_is_not_active', 'Resume the process that it uses, then retry it.'],
-  ['not_found_task', 'The task that it looks for is not there: mend the ref or make that task.'],
-  ['not_unical_ref', 'A live task holds the ref already: end that task or mend the ref.'],
+  ['not_found_task', 'The task that it looks for is not there: fix the ref or make that task.'],
+  ['not_unical_ref', 'A live task holds the ref already: end that task or fix the ref.'],
   [
     'loop',
-    'It went round too often without a wait: mend what sends it round, then move or retry it.',
+    'It went round too often without a wait: fix what sends it round, then move or retry it.',
   ],
   ['bad_definition', 'Its node has a mistake: import a version without it, then retry it.'],
-  ['go_if_const', 'The condition could not be worked out: mend it or the data, then retry it.'],
-  ['semaphor', 'The time of the node’s timer is none: mend the data that it reads, then retry it.'],
+  ['go_if_const', 'The condition could not be worked out: fix it or the data, then retry it.'],
+  ['semaphor', 'The node’s timer has no valid time: fix the data that it reads, then retry it.'],
 ]
 
 export function helpOf(tag: string): string {
   const [, help] = helps.find(([start]) => tag.startsWith(start)) ?? []
-  return help ?? 'Mend what the sentence names: the data below or the process; then retry it.'
+  return help ?? 'Fix what the sentence names: the data below or the process; then retry it.'
 }
 
 const why_words: Readonly<Record<HistoryWhy, string>> = {

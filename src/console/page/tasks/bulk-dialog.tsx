@@ -147,7 +147,7 @@ function Counted({ bulk, work, onClose }: StepProps & { readonly bulk: Bulk }) {
         {is_counting ? (
           <Button act={work.stop}>Stop counting</Button>
         ) : (
-          <Button act={onClose}>Not now</Button>
+          <Button act={onClose}>Close</Button>
         )}
         <Button
           kind={action === 'cancel' ? 'danger' : 'main'}

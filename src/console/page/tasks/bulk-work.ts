@@ -22,7 +22,7 @@ export interface BulkWork {
   /** Ends the counting: what is counted so far is the least that it will be. */
   run(bulk: Bulk): Promise<void>
   resume(id: string): Promise<void>
-  /** After the call under edge. */
+  /** After the call under way. */
   stop(): void
 }
 
@@ -105,7 +105,7 @@ export const effects: Readonly<Record<BulkAction, string>> = {
   modify: 'The data is merged into each. One that waits for a callback goes on.',
 }
 
-/** Why the engine refuses a task in such work; other codes stand for themselves. */
+/** Why the engine refuses a task in such work; other codes are shown as they are. */
 const refusals: Readonly<Record<string, string>> = {
   conveyor_is_not_active: 'the process is paused',
   not_found_task: 'ended or gone meanwhile',

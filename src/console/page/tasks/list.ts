@@ -1,7 +1,7 @@
 /**
  * The tasks that a search finds, page after page. A page may bring no task and still go on, where
- * little matches: then the search goes on by itself, says how far it has come, and stops when it is
- * told to. So that the page stays quick, it shows a bounded number and then begins a new part.
+ * little matches: then the search goes on by itself, shows its progress, and can be
+ * stopped. The page shows a bounded number of tasks at once and then begins a new part.
  */
 import { type Signal, signal } from '@preact/signals'
 import type { SortedBy } from '../../../engine/api/search-api.ts'

@@ -1,6 +1,6 @@
 /**
  * The form of what tasks are searched for. What is typed is searched for when the reader says so;
- * choices at once. Nothing of it stands in an address.
+ * choices at once. Nothing of it is in an address.
  */
 
 import { type Signal, useSignal } from '@preact/signals'
@@ -60,7 +60,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
   useEffect(() => set(draft, search), [search])
   const timed = times.filter(([name]) => search[name] !== '').length
   const is_wide = useSignal(timed > 0)
-  // Without an answer the node that is searched for is told by its id.
+  // Without an answer the node is shown by its id.
   const nodes = useNodes(draft.value.conv_id, () => {})
   const change = (part: Partial<Search>) => set(draft, { ...draft.value, ...part })
   const choose = (part: Partial<Search>) => {

@@ -69,13 +69,13 @@ function isCondition(value: unknown): value is Condition {
   return typeof path === 'string' && is_known && typeof wanted === 'string'
 }
 
-/** Engines name tasks by 24 hex digits, which are no beginning of a ref that people choose. */
+/** 24 hex digits are always an obj_id: people do not choose such refs. */
 export function isObjId(name: string): boolean {
   return /^[0-9a-f]{24}$/.test(name)
 }
 
 export interface SearchMistake {
-  /** The number of the condition; absent where it is no one's. */
+  /** The number of the condition, if it is about one. */
   readonly condition?: number
   readonly mistake: string
 }
@@ -118,7 +118,7 @@ function whereOf(where: readonly Condition[]): { where_text: string; mistakes: S
   const paths = new Map<string, Map<string, string>>()
   where.forEach(({ path, comparison, value }, condition) => {
     if (path.trim() === '') {
-      // A row that nobody has filled says nothing.
+      // An empty row is no condition.
       if (value !== '') mistakes.push({ condition, mistake: 'Which member of the data?' })
       return
     }
@@ -138,13 +138,13 @@ function whereOf(where: readonly Condition[]): { where_text: string; mistakes: S
   return { where_text: members.length === 0 ? '' : `{${members.join(',')}}`, mistakes }
 }
 
-/** JSON as it stands, such as `100`, `1.10`, `true` or `"100"`; what is none is a text. */
+/** JSON as typed, such as `100`, `1.10`, `true` or `"100"`; anything else is a text. */
 function valueText(typed: string): string {
   const read = parseExact(typed)
   return 'mistake' in read ? JSON.stringify(typed) : exactText(read.value)
 }
 
-/** How the value is understood, for who types it. */
+/** How the typed value is understood. */
 export function valueKind(typed: string): string {
   const text = valueText(typed)
   if (text.startsWith('"')) return 'text'

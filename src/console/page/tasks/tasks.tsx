@@ -36,7 +36,7 @@ export function TasksView() {
     return list.stop
   }, [])
   useEffect(() => void begin(), [search])
-  // The same search is kept anew, and so begins anew.
+  // A new object, so the same search runs again.
   const onSearch = (wanted: Search) => keep({ ...wanted })
   const { is_running } = list.progress.value
   return (

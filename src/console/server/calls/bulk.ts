@@ -27,7 +27,7 @@ import {
 import { changeChosen, countChosen, type Work } from './chosen.ts'
 
 const call_ms = 1_000
-/** Where the clock stands still. A step changes 64 tasks, or reads 10,000. */
+/** A bound for a clock that stops. A step changes 64 tasks, or reads 10,000. */
 const steps_max = 1_000
 const id_chars_max = 64
 const chosen_max = 1_000
@@ -107,7 +107,7 @@ async function inAboutASecond(
   const onProgress = (): void => {
     if (clock.now_ms() >= until_ms) end.abort()
   }
-  // The sample of a dry run has the data of tasks, which nobody asked for.
+  // The sample of a dry run has the data of tasks, which the call does not return.
   const { sample: _data, ...job } = await run({ signal: end.signal, steps_max, onProgress })
   return job
 }

@@ -1,8 +1,8 @@
 /**
  * What a call is: a right, a function, and what the log says of it. Its input is unchecked JSON, so
  * each call checks every member with the functions below, which throw `bad_request` with a sentence
- * that names the member. A refused op is an outcome; other refusals are faults. All texts, inputs and
- * results are bounded.
+ * that names the member. A refused op is an outcome; other refusals are faults. All texts, inputs
+ * and results are bounded.
  */
 
 import { isObject } from '../../../codec/json.ts'
@@ -22,7 +22,7 @@ export interface CallContext {
   readonly drawings: Drawings
 }
 
-/** What the line of the log tells, beside the call and who made it: no ref, and no data. */
+/** What the log line has beside the call and its session: no ref, and no data. */
 export interface Acted {
   readonly conv_id?: string
   readonly obj_id?: string
@@ -30,12 +30,11 @@ export interface Acted {
   readonly code?: string
   /** What is done to many. */
   readonly action?: BulkAction
-  /** How many were changed. */
   readonly tasks?: number
 }
 
 export interface CallRow<Name extends CallName> {
-  /** Who calls has this one at least. */
+  /** The least right that may call it. */
   readonly right: Right
   /** Bytes of the input at most, where it may have more than others. */
   readonly input_bytes_max?: number

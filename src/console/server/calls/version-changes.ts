@@ -7,7 +7,7 @@ import { indentedJson, isObject, parseStored } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../../core/model.ts'
 import type { NodeChange, VersionChanges } from '../messages.ts'
 
-/** Changed lines of one node; what differs in more is told as a whole. */
+/** Changed lines of one node; a node that differs in more is shown whole. */
 const edits_max = 1_000
 
 export function versionChanges(
