@@ -1,10 +1,7 @@
 /**
- * Opens an engine on a data file: the only file that decides which store a path means.
- *
- * In order: lock the data file, open LMDB, check the format, recover or start the commit log, write
- * the owner record, start the engine, open the admin socket if wanted. `close`, and an open that is
- * refused, close what was opened, in reverse order, and remove LMDB's table of readers and the
- * owner record while they still hold the lock.
+ * Opens an engine on a data file: locks the file, opens LMDB, checks the format, recovers or starts
+ * the commit log, writes the owner record, starts the engine and opens the admin socket. `close`,
+ * and a refused open, undo this in reverse order while they still hold the lock.
  */
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'

@@ -1,12 +1,9 @@
 /**
- * Whether an engine can do its work: what probes ask for. Nothing is asked of the disk more than
- * once a second, however many ask: a commit that has succeeded lately is proof enough, one that is
- * under way for too long is proof of the contrary, and where there is none a tiny one is made. That
- * is waited for once, for `ready_ms_max`; until it ends, whoever asks is told at once.
- *
- * Time is the system's here, because a disk does not wait for the clock of a test.
+ * Whether an engine can do its work, for probes. The disk is checked at most once a second: a
+ * recent commit is proof enough, one in flight for too long is the opposite, otherwise a tiny
+ * commit is tried for `ready_ms_max`; probes meanwhile get the last result. Time is the system's,
+ * because a disk does not wait for a test's clock.
  */
-
 import { metaKey } from '../codec/keys.ts'
 import { type Clock, within } from '../core/clock.ts'
 import type { WholeFaultCode } from '../core/faults.ts'

@@ -1,6 +1,5 @@
 /**
- * The engine as its servers see it. A server parses ops itself, so it submits them as typed ops;
- * embedders use `apply`, which parses plain values.
+ * The engine as its servers see it: they submit typed ops, while embedders use `apply`.
  */
 import type { Chance } from '../core/clock.ts'
 import type { Counters } from '../core/counters.ts'

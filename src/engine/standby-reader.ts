@@ -1,11 +1,8 @@
 /**
- * An engine for reads alone, over what a standby follows (`EngineOptions.stale_reads`). Its store
- * has no way to write. Each answer is a state that the owner has committed, and later reads never
- * see an earlier one.
- *
- * What an engine keeps in memory of users, their secrets and certificates is read when it starts;
- * so once frames have changed one of them, another engine is started in its place before the
- * position goes on. Processes, grants, aliases and variables are read anew by each transaction.
+ * An engine for reads over the state of a standby (`EngineOptions.stale_reads`); its store cannot
+ * write. Each answer is a state that the owner has committed, and later reads never see an earlier
+ * one. An engine keeps users, secrets and certificates in memory, so once frames change one of
+ * them, a new engine replaces it before the position advances.
  */
 import { keysOfType } from '../codec/keys.ts'
 import { isOp } from '../codec/op.ts'

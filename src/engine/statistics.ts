@@ -1,11 +1,8 @@
 /**
- * `Engine.statistics`: what an engine has done since it was opened and what it has to do now, as
- * plain data. Reading it costs microseconds and reads no file; metrics are made of it.
- *
- * What was done is in counters (core/counters), each thing counted once, after its commit. What
- * there is to do is asked of the parts that have it.
+ * `Engine.statistics`: what an engine has done since it was opened and what it has to do, as plain
+ * data. Counters (core/counters) count each thing once, after its commit. A read costs microseconds
+ * and reads no file.
  */
-
 import type { EngineStatistics } from './api/statistics-api.ts'
 import type { ChangeFeed } from './changes/changes.ts'
 import type { Handlers } from './jobs/handlers.ts'

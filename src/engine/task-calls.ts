@@ -1,7 +1,7 @@
 /**
- * The calls of an engine that apply ops, read tasks or change them. An embedder gives plain values,
- * which are parsed here, and may use all tasks; a server gives typed ops and the caller whose
- * rights bound them.
+ * The calls of an engine that apply ops, read tasks or change them. An embedder passes plain
+ * values, which are parsed here, and may use all tasks; a server passes typed ops and a caller with
+ * rights.
  */
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { fault } from '../core/faults.ts'

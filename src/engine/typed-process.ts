@@ -1,8 +1,9 @@
 /**
- * `Engine.process`: the calls of the engine for one process of `defineProcess`, with its schemas
- * between. It uses the public calls alone, so whatever holds for them holds here.
+ * `Engine.process`: the calls for one process of `defineProcess`, with its schemas in between; it
+ * uses public calls only. Schemas are the embedder's and not trusted: they may throw, answer late
+ * or refuse without a reason. The texts of their issues are bounded, and messages, which may quote
+ * the data, go only to the sender of the data.
  */
-
 import { isOp, parseTaskOp } from '../codec/op.ts'
 import { type Clock, within } from '../core/clock.ts'
 import { fault } from '../core/faults.ts'

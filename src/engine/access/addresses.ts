@@ -1,11 +1,8 @@
 /**
- * Addresses that are used without a signature, because nobody can guess them: the webhook of a
- * process, and the callback address of a node (wire 1.11).
- *
- * The hash in an address is an HMAC, under a secret of the file, of what the address opens. So the
- * file holds no hash, addresses stay the same over restarts and imports, and a copy of the file
- * gives none away. A new nonce in the process record gives a webhook a new address and closes the
- * old one.
+ * Addresses used without a signature, because they cannot be guessed: the webhook of a process and
+ * the callback address of a node (wire 1.11). The hash in an address is an HMAC, under a secret of
+ * the file, of what the address opens, so addresses stay the same over restarts and imports and a
+ * copy of the file reveals none. A new nonce in the process record changes the webhook address.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { address_secret, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'

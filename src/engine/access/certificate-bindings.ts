@@ -1,10 +1,8 @@
 /**
  * Bindings of certificate names to users. A name is typed: `uri:…`, `dns:…`, `cn:…`, or `sha256:`
- * with the 64 hex digits of the fingerprint.
- *
- * Removing a binding or its user leaves a refusal, never a wider right; only `bindAll` lets the
- * name use every process again. A name that was never bound can be refused too, so the refusals of
- * `sha256:` names are the deny list. All names are kept in memory and looked up for each call.
+ * with the 64 hex digits of the fingerprint. Removing a binding or its user leaves a refusal, never
+ * a wider right; only `bindAll` lets the name use every process again. A name that was never bound
+ * can be refused too, so refused `sha256:` names are the deny list.
  */
 import { certificateKey, certificateOfKey, keysOfType } from '../../codec/keys.ts'
 import { type CertificateRecord, decodeRecord, encodeRecord } from '../../codec/records.ts'

@@ -1,10 +1,8 @@
 /**
  * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a key is
- * written under a second name and then renamed, so at any time one of the two files has the key of
- * the store, and the first is whole. The key before it stays under a third name, because older
- * backups need it.
- *
- * It is read synchronously: a request that needs a secret must know at once whether there is a key.
+ * written under a second name and then renamed, so one of the two files always has the key of the
+ * store. The previous key stays under a third name, because older backups need it. Reads are
+ * synchronous: a request must know at once whether there is a key.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'

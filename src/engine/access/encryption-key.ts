@@ -1,14 +1,15 @@
 /**
- * The key that encrypts the secrets of users: from the key file, or as given. It is in one of three
- * states:
+ * The key that encrypts the secrets of users, from the key file or an option. Its states:
  *
  * - not made yet: the store has no secret; `prepare` makes the key;
- * - usable: it decrypts the check value of the store. The key in memory stays usable whatever
- *   becomes of its file; `warning` says what the next start would find;
- * - missing or wrong: `problem` says so. Tasks and timers go on, signed requests get
- *   `store_failed`, and a key file that is put back is taken at the next `look`.
+ * - usable: it decrypts the check value of the store, and stays usable in memory whatever becomes
+ * of
+ *   its file; `warning` says what the next start would find;
+ * - missing or wrong: `problem` says so. Tasks go on, signed requests get `store_failed`, and
+ * `look`
+ *   takes a key file that is put back.
  *
- * Both sentences name the file, so they are for the operator. Each change is told as an event once.
+ * Both sentences name the file, so they are for the operator. Each change emits one event.
  */
 import {
   decrypt,

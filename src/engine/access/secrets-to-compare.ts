@@ -1,9 +1,8 @@
 /**
- * The secrets with which what a caller sends is compared. Each owner has as many as the one with
- * the most, and so has an owner who is unknown: what is missing is filled up with a stand-in that
- * nobody knows. So whoever checks a credential does the same for all, in the same time.
+ * The secrets to compare with a caller's credential. Every owner, also an unknown one, has as many
+ * as the owner with the most; stand-ins that no caller knows fill the lists. So a check takes the
+ * same time for every caller.
  */
-
 export interface Secret {
   /** Its number among those of its owner. */
   readonly n: number

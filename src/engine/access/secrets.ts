@@ -1,7 +1,7 @@
 /**
- * The secrets of users, and the one of addresses: each has an owner. They are decrypted when the
- * file is opened, or else once its key is there, and kept in memory. A stored secret is encrypted,
- * and bound to its owner and its number.
+ * The secrets of users and of addresses, each with an owner. They are decrypted when the file is
+ * opened, or once its key is there, and kept in memory. A stored secret is encrypted and bound to
+ * its owner and its number.
  */
 import {
   address_secret,

@@ -1,6 +1,6 @@
 /**
- * Users, for administration and for the servers: who there is, what each may do, which signatures
- * each may use and which certificates act as whom. Their secrets are in secrets.ts.
+ * Users for administration and for the servers: their rights, the signatures that each may use, and
+ * the certificates that act as a user. Their secrets are in secrets.ts.
  */
 import {
   grantKey,

@@ -1,12 +1,8 @@
 /**
- * The part of the public interface that changes many tasks, as types. A bulk job goes through the
- * tasks of a filter in the order of their obj_ids, in steps that are transactions of their own
- * between those of callers. Each step writes how far it has come with what it did, so that a job
- * which was cut off, also by a crash, goes on exactly where it stopped.
- *
- * A job takes tasks that were created before it began, and each at most once, because the place of
- * a task in the order of ids never changes, wherever the task moves. Each task is judged by the
- * filter when the job comes to it.
+ * Public types of bulk jobs. A job goes through the tasks of a filter in the order of their
+ * obj_ids, in steps that are separate transactions. Each step writes its progress with its changes,
+ * so a job continues where it stopped, also after a crash. A job takes tasks created before it
+ * began, each at most once; the filter judges a task when the job reaches it.
  */
 import type { OpFaultCode } from '../../core/faults.ts'
 import type { Task } from '../../core/model.ts'

@@ -1,5 +1,5 @@
 /**
- * The feed of committed changes, as types (`Engine.changes`).
+ * Public types of the feed of committed changes (`Engine.changes`).
  */
 import type { Status, Task } from '../../core/model.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The public types of handlers: the embedder's own code for nodes of a title, and for logic types
- * that the engine does not run. executors/README tells the life of a handled task.
+ * Public types of handlers: the embedder's code for nodes of a title, and for logic types that the
+ * engine does not run. executors/README describes the life of a handled task.
  */
 import type { Task } from '../../core/model.ts'
 

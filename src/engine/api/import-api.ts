@@ -1,8 +1,6 @@
 /**
- * The part of the public interface that is about imports, as types: what may be given, and what is
- * answered for each definition, alias and variable.
+ * Public types of imports: the options, and the result for each definition, alias and variable.
  */
-
 export interface PutOptions {
   /** Replaces the `obj_id` of the definition; only where there is one definition. */
   readonly conv_id?: string | number

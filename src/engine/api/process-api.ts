@@ -1,5 +1,5 @@
 /**
- * The part of the public interface that stores and administers processes, as types.
+ * Public types for storing and administering processes.
  */
 import type { Status } from '../../core/model.ts'
 import type {

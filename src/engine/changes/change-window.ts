@@ -1,9 +1,7 @@
 /**
- * The window of kept changes: removes the oldest entries, in slices, once those after them are over
- * `changes_bytes_max` or the oldest is older than `changes_kept_ms`.
- *
- * It removes a part of the window at a time, so nothing is scanned and a commit compares two
- * numbers. All entries from the first to the last are there at every moment.
+ * The window of kept changes: removes the oldest entries in slices once later ones exceed
+ * `changes_bytes_max` or the oldest exceeds `changes_kept_ms`. It removes a part of the window at a
+ * time, so nothing is scanned and a commit compares two numbers.
  */
 import { changeKey } from '../../codec/keys.ts'
 import type { View } from '../../store/store.ts'

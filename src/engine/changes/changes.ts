@@ -1,10 +1,8 @@
 /**
- * The feed: async iterators over committed changes from a position on, also after a restart.
- *
- * An iterator reads the entries of the store (engine/change-log) in pages of bounded size, and
- * waits for a commit at the end of them. Between two reads it keeps a position and the changes of
- * one page: a consumer that stops reading costs nothing, and one that is too slow is told that what
- * it wants was removed.
+ * The feed: async iterators over committed changes from a position, also after a restart. An
+ * iterator reads entries in pages of bounded size and waits for a commit at their end. Between
+ * reads it keeps a position and the changes of one page: a consumer that stops reading costs
+ * nothing, and one that is too slow gets `changes_gone`.
  */
 import { type ChangedTask, changesOfEntry } from '../../codec/change-entry.ts'
 import { changeKey } from '../../codec/keys.ts'

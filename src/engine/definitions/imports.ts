@@ -1,10 +1,8 @@
 /**
- * Imports: reads, compiles and stores definitions, aliases and variables, all of them in one
- * transaction or none.
- *
- * An import never changes the status of an existing process. A node with tasks can be dropped only
- * if the import names the node to which they migrate; the process record keeps these migrations
- * until the last of the tasks has migrated.
+ * Imports: reads, compiles and stores definitions, aliases and variables in one transaction. An
+ * import never changes the status of an existing process. A node with tasks can be dropped only if
+ * the import names the node to which they migrate; the process record keeps these migrations until
+ * the last task has migrated.
  */
 import { isObject, stringifyJson } from '../../codec/json.ts'
 import { processKey, versionKey } from '../../codec/keys.ts'

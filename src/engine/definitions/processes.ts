@@ -1,6 +1,5 @@
 /**
  * Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases.
- * Imports have their own file, imports.ts.
  */
 import { isObject, parseStored } from '../../codec/json.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * Opens and closes the webhooks of processes. A process has at most one, in its record. An import
- * opens it only where the definition before did not ask for it, so what was closed stays closed.
+ * Opens and closes the webhooks of processes; a process has at most one. An import opens it only
+ * where the definition before did not ask for it, so a closed webhook stays closed.
  */
 import type { WebhookRecord } from '../../codec/records.ts'
 import type { Chance } from '../../core/clock.ts'

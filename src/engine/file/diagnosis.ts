@@ -1,7 +1,6 @@
 /**
- * What a file tells of its tasks to whoever looks for trouble: read in one view, in bounded work,
- * so that it holds up a running engine for some milliseconds at most. Numbers that reach a bound
- * are told as that bound. Nothing here has data of tasks.
+ * What a file says about problems with its tasks: one view, bounded work of some milliseconds, no
+ * task data. A number that reaches a bound is reported as that bound.
  */
 import {
   dueOf,

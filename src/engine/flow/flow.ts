@@ -1,6 +1,6 @@
 /**
- * What those who watch an engine read of it: the numbers of its flow counters, and from the file
- * what these do not have. Each read is bounded; who reads how often is up to the reader.
+ * What a watcher reads of an engine: the numbers of the flow counters, and from the file what these
+ * do not have. Each read is bounded.
  */
 import {
   countsOf,

@@ -1,12 +1,11 @@
 /**
- * Hands tasks that wait for a callback to the handler of their node: those that came before the
- * handler, before a restart, before an import changed the title or before an alias was set. Tasks
- * that come later begin to wait for the handler at once (advance.ts).
+ * Hands tasks that wait for a callback to the handler of their node, where they waited before the
+ * handler was registered, an import changed the title, or an alias was set. Later tasks wait for
+ * the handler at once (advance.ts).
  *
- * Each slice is a transaction of its own, between those of callers, and reads only nodes that a
- * handler covers and that have tasks. Memory holds one entry for each process that is still to be
- * looked at. Nothing is stored but the tasks, so after a crash the rest is found again at the next
- * registration. A paused process is looked at when it is resumed.
+ * Each slice is a transaction and reads only nodes that a handler covers. Memory holds one entry
+ * for each process still to be read. After a crash the rest is found at the next registration; a
+ * paused process is read when it is resumed.
  */
 import {
   after,

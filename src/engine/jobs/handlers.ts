@@ -1,10 +1,8 @@
 /**
- * The embedder's handlers, by name: a node title or a logic type, alone or behind a process. They
- * are kept in memory only, so the embedder registers them at each start; until then their jobs
- * wait.
- *
- * Everything a handler does becomes an outcome. A throw or a timeout is a hardware failure, which
- * is retryable; a return value that is no plain JSON object is a software failure, which is final.
+ * The embedder's handlers by name: a node title or a logic type, alone or behind a process. They
+ * live in memory, so the embedder registers them at each start; until then their jobs wait. A throw
+ * or a timeout is a hardware failure, which is retryable; a return value that is not a plain JSON
+ * object is a software failure, which is final.
  */
 import { levels_around_data } from '../../codec/json.ts'
 import { docOfPlain, type PlainBounds, plainBounds } from '../../codec/plain-value.ts'

@@ -1,22 +1,17 @@
 /**
- * Dispatches jobs (code, calls and handlers) to their executors, outside transactions, each after
- * the commit that listed it, at least once. The store lists which jobs are open and when they may
- * start (key type outbox); job-queue decides which one is next; this file tracks those in flight.
+ * Dispatches jobs (code, calls, handlers) to their executors, each at least once, after the commit
+ * that listed it. The outbox lists open jobs and when they may start, job-queue picks the next one,
+ * and this file tracks those in flight.
  *
- * A task that waits with `wait` = `work` has a listed job. When it may start, the order is made
- * from the data as it is then, an executor does it, and the outcome is applied in a transaction, if
- * the task still waits for this job. Where the order asks for more attempts, a failure that may
- * pass is listed again for a later time. After a crash the job starts again under the same key. A
- * call that waits too long for a slot fails without having been made.
+ * The order is made from the data when the job starts; the outcome is applied in a transaction if
+ * the task still waits for this job. A failure that may pass is listed again while attempts are
+ * left. After a crash the job starts again under the same key. A call that waits too long for a
+ * slot fails without being made. The outcome for a paused process stays in memory until it resumes.
+ * A job whose outcome makes the engine throw is quarantined until the file is opened again.
  *
- * The outcome for a paused process stays in memory until the process is resumed; the job is done
- * again if the engine is closed before. A job whose outcome makes the engine throw is quarantined
- * until the file is opened again.
- *
- * A drain starts no job and waits for those in flight, then aborts them and waits once more,
- * shortly. Outcomes are applied all the while. An aborted job that fails stays listed as it is.
+ * A drain starts no job, waits for those in flight, aborts them and waits shortly once more. An
+ * aborted job that fails stays listed.
  */
-
 import { keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
 import type { JobResult } from '../../core/counters.ts'
 import type { EventFields } from '../../core/event-table.ts'

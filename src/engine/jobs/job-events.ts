@@ -1,7 +1,7 @@
 /**
- * What the log is told of a job: which task and node it is of, and how it failed. A handler's error
- * is the embedder's own text and told in part; of a call its cause, its status and the host that it
- * went to; of code, whose texts are made from data, nothing but the tag.
+ * The log events of a job: its task, its node and how it failed. A handler's error is logged in
+ * part; of a call the cause, status and host; of code, whose texts are made from data, only the
+ * tag.
  */
 import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'

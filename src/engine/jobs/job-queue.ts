@@ -1,14 +1,9 @@
 /**
- * The queue of listed jobs (key type outbox): which of them may start next.
- *
- * Jobs share concurrency limits: of a handler, of the code sandbox, of one logic's calls, of the
- * calls to one host. A job may need a slot of several. Each listed job is read once: the scan
- * continues where the last one ended, and a job whose limit is reached is parked in memory until a
- * slot of that limit is free; of more than may be parked, the rest is read again then. So a limit
- * with many waiting jobs, or a handler that is not registered, delays no other job. A call is
- * parked for a bounded time, then it is due as expired.
- *
- * The parked jobs are hints: each job is read again from the store before it starts.
+ * The queue of listed jobs (key type outbox): which of them may start next. Jobs share concurrency
+ * limits: of a handler, the code sandbox, the calls of one logic, the calls to one host. The scan
+ * reads each listed job once; a job whose limit is reached is parked in memory until a slot is
+ * free, so it delays no other job. A call is parked for a bounded time, then it is due as expired.
+ * Parked jobs are hints: each is read again before it starts.
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../../codec/keys.ts'
 import type { Limits } from '../../core/limits.ts'

@@ -1,6 +1,6 @@
 /**
- * The transactions of jobs: apply the outcome of a job, or list the job again for a later attempt.
- * Both change the task only if it still waits for this job.
+ * The transactions of jobs: apply an outcome, or list the job again for a later attempt. Both
+ * change the task only if it still waits for this job.
  */
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOutcome } from '../../process/logic.ts'

@@ -1,10 +1,7 @@
 /**
- * The jobs that are parked because a concurrency limit is reached: for each limit the tasks whose
- * jobs wait for a slot of it, oldest first. A call is parked for a bounded time: it expires, also
- * if it is parked again meanwhile.
- *
- * Memory is bounded for each limit and over all. Jobs beyond that are left listed: what is kept of
- * them is the time of the first, from which the list must be read again.
+ * The jobs parked because a concurrency limit is reached: for each limit its tasks, oldest first. A
+ * call expires after a bounded time, also if it is parked again. Memory is bounded per limit and in
+ * all; of the jobs beyond that only the first time is kept, from which the list is read again.
  */
 import type { Limits } from '../../core/limits.ts'
 import type { JobOrder } from '../../process/logic.ts'

@@ -1,14 +1,9 @@
 /**
- * How long replay records are kept, and their removal, in slices between the transactions of
- * callers.
- *
- * A signed request is refused once its timestamp is outside the window, and its record is needed no
- * more then; where any timestamp is taken, it stays for as long as the usual window. A request with
- * a key is answered for a day.
- *
- * A clock that is wrong for some minutes removes nothing: what goes is decided by the earliest of
- * the last readings of the clock. Expired records are looked for in the data file alone, where all
- * but the most recent are.
+ * How long replay records are kept, and their removal in slices. A signed request is refused once
+ * its timestamp is outside the window, and its record then goes; where any timestamp is accepted,
+ * it stays for the usual window. A request with a key is answered for a day. The earliest of the
+ * last clock readings decides what goes, so a wrong clock removes nothing for some minutes. Expired
+ * records are looked up in the data file alone.
  */
 import { after, type Key, type ReplayKind, replaysIn } from '../../codec/keys.ts'
 import type { Clock } from '../../core/clock.ts'

@@ -1,15 +1,11 @@
 /**
- * Bounds the bytes of replay records in the file, by caller. A caller may keep more while it has
- * less than is free of `replay_bytes_max`: alone it comes to half of the bound, two come to a third
- * each, and one who has nothing always has room. So no record is forgotten in its time, and no
- * caller takes the room of the others.
+ * Bounds the bytes of replay records by caller. A caller may keep more while it has less than is
+ * free of `replay_bytes_max`: alone it reaches half of the bound, two reach a third each, and a new
+ * one always has room. So no record is dropped early, and no caller takes the room of others.
  *
- * Bytes are counted by the slot of time after which their records are removed, because a removal
- * reads keys alone. The counts are stored now and then, in the transaction of a record, so a crash
- * forgets what a `saved_parts`th of the bound counts, until that expires. Records of a program that
- * did not count are not counted.
+ * Bytes are counted by time slot, because a removal reads keys alone. The counts are stored now and
+ * then with a record, so a crash forgets at most a `saved_parts`th of the bound.
  */
-
 import { parsePlain } from '../../codec/json.ts'
 import { type Key, metaKey, type ReplayKind } from '../../codec/keys.ts'
 import type { View } from '../../store/store.ts'

@@ -1,17 +1,13 @@
 /**
- * Replays: the answer of a request is kept in the transaction that applied it, so a repeat is
- * answered as the first and applied no more, also after a crash between commit and answer (wire
- * 1.6). A repeat that comes while the first is under way is queued behind it, and finds its record.
+ * Replays: the answer of a request is kept in the transaction that applied it, so a repeat gets the
+ * same answer and is not applied, also after a crash (wire 1.6). A repeat of a request in flight is
+ * queued behind it and finds its record.
  *
- * Where a record is, is decided by the time that the request names, if that is near ours: requests
- * of one second are neighbours, so the file grows at its end and loses its beginning. Any other
- * request is put under the period in which it came, and looked for in all periods there are.
- *
- * A caller has records of its own: a user, a certificate that acts as none, or the embedder. How
- * much each may keep is bounded (replay-room).
- *
- * A show among other ops is shown anew. What a record says is answered without looking at the
- * rights of the caller again, who had this answer before.
+ * A record is stored under the time that its request names, if that is near ours, so the file grows
+ * at its end and loses its beginning. Any other is stored under the period in which it came, and
+ * looked up in all periods. Each caller (a user, a certificate, the embedder) has its own records,
+ * bounded by replay-room. A show among other ops is read again. The caller's rights are not checked
+ * again.
  */
 import {
   keysOfType,

@@ -1,9 +1,7 @@
 /**
- * What names a request, so that its repeat is recognised: the user, timestamp and signature of a
- * signed one, or the caller and the `request_key` of any other (wire 1.6).
- *
- * A signed request with a create without a ref has no name: its caller may mean each one. A key is
- * given on purpose, so it names any request. One that changes nothing needs no name.
+ * What identifies a request and its repeat: user, timestamp and signature of a signed one, or the
+ * caller and `request_key` (wire 1.6). A signed request with a create without a ref has no name,
+ * because each may be meant; neither has a request that changes nothing.
  */
 import { hash } from 'node:crypto'
 import { isOp } from '../../codec/op.ts'

@@ -1,13 +1,9 @@
 /**
- * Waits for the results of tasks (`Engine.result`): each ends once its task has ended or failed, or
- * by its time, its signal or the end of the engine, whatever comes first.
- *
- * No end is missed: the first wait registers for ends and lets everything that ran before it become
- * durable; then each wait reads its task, and is listed under its obj_id within that read. So the
- * end is in what was read, or is reported to a listed wait. A wait is a record in two tables; all
- * of them share one registration and one timer.
+ * Waits for the results of tasks (`Engine.result`). A wait ends when its task ends or fails, or by
+ * its time, its signal or the close of the engine. No end is missed: the first wait registers for
+ * ends and lets everything before it become durable; each wait then reads its task and is listed
+ * within that read. All waits share one registration and one timer.
  */
-
 import { setMaxListeners } from 'node:events'
 import { is_over } from '../../codec/task-record.ts'
 import { keepAlive, newAlarm } from '../../core/clock.ts'

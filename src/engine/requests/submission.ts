@@ -1,6 +1,6 @@
 /**
- * The entry of ops: admits a request, or lets it wait for room, and puts it into the queue of
- * transactions. What fails there is a fault of the store, or a bug, which the caller gets as
+ * The entry of ops: admits a request or lets it wait for room, and puts it into the transaction
+ * queue. A failure there is a fault of the store, or a bug that the caller gets as
  * `internal_error`.
  */
 import { checkOpCount } from '../../codec/op.ts'

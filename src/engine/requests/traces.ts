@@ -1,10 +1,8 @@
 /**
- * The spans of ops, commits, runs of tasks and jobs; only an engine with `tracing` has it.
- *
- * Each span is made once, of what was committed: the span of an op begins before its transaction
- * and ends with its result, and the runs of tasks are published after the commit. A task runs in
- * its own trace. Where the op that makes it run has another, the two spans link to each other. Ops
- * of a trace that is not recorded make no spans, but their tasks remember it.
+ * The spans of ops, commits, task runs and jobs, in an engine with `tracing`. Each span is made
+ * once, of what was committed. A task runs in its own trace; where the op that runs it has another,
+ * the two spans link to each other. Ops of an unsampled trace make no spans, but their tasks keep
+ * it.
  */
 import { isOp } from '../../codec/op.ts'
 import { codeOf, isStoreUnavailable } from '../../core/faults.ts'

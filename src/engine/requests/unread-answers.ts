@@ -1,11 +1,9 @@
 /**
- * Bounds the memory of answers that their readers have not read yet. Room for an answer is reserved
- * before its ops are applied, and released once the answer is read or the reader is gone. So a
- * connection that does not read costs no more than its share, a caller with many of them no more
- * than his, which leaves room for others, and all callers together no more than `answers_bytes_max`
- * and a short answer for each connection.
+ * Bounds the memory of answers that are not read yet. Room is reserved before the ops are applied
+ * and released once the answer is read or its reader is gone. There are bounds for a connection,
+ * for a caller, and for all callers together (`answers_bytes_max` and a short answer per
+ * connection).
  */
-
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'

@@ -1,7 +1,6 @@
 /**
- * Checks what an embedder gives as a schedule, before anything is stored. Each mistake is a
- * `bad_schedule` with a sentence that names the member. Whether it is ever due is found with the
- * time of its transaction, in schedule-transactions.
+ * Checks a schedule that an embedder passes. Each mistake is a `bad_schedule` that names the
+ * member. Whether it is ever due is checked in its transaction (schedule-transactions).
  */
 import { bytesOf } from '../../codec/json.ts'
 import { isName, isOp, parseTaskOp } from '../../codec/op.ts'

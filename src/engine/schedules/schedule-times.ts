@@ -1,9 +1,6 @@
 /**
- * When a schedule is due: pure functions of its definition. Cron expressions are read by croner,
- * which counts in whole seconds and knows the time zones by Intl.
- *
- * Due times rise strictly: `after` gives one that is later than its argument, so a stored next due
- * time is never the same again.
+ * When a schedule is due, as pure functions of its definition; croner reads cron expressions. Due
+ * times rise strictly: `after` returns one later than its argument.
  */
 import { Cron } from 'croner'
 import type { ScheduleDefinition } from '../../codec/records.ts'

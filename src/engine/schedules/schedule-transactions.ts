@@ -1,9 +1,7 @@
 /**
- * The transactions of schedules: store one, and create the tasks that are due.
- *
- * A task and the next due time are written in one transaction, so each due time creates one task,
- * whatever crashes, and none is created early: the due time is compared with the time of the
- * transaction. Due times only rise, also when a definition is replaced or the clock is set back.
+ * The transactions of schedules: store one, and create the tasks that are due. A task and the next
+ * due time are written in one transaction, so each due time creates one task, also over a crash,
+ * and none early. Due times only rise, also when a definition is replaced or the clock is set back.
  */
 import { digestOf } from '../../codec/doc-text.ts'
 import { docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'

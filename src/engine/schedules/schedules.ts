@@ -1,11 +1,8 @@
 /**
- * Schedules: their administration, and which of them is due next. The timers (engine/timers) call
- * `fire` when the earliest due time has come; what that does is in schedule-transactions.
- *
- * In memory each active schedule has one number: it is not due earlier. Whatever changes a schedule
- * only lowers its number, and firing reads the stored due time again; so a number that is too low
- * costs a look, and none is ever too high. A schedule whose process takes no tasks has none until
- * that process is resumed or imported.
+ * Administration of schedules, and which of them is due next; the timers call `fire` when that time
+ * comes. Memory holds one number for each active schedule: it is not due earlier. Changes only
+ * lower the number and firing reads the stored time again, so a number is never too high. A
+ * schedule whose process takes no tasks has none until that process is resumed or imported.
  */
 import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'

@@ -1,6 +1,5 @@
 /**
- * Checks what a bulk job is asked to do: the filter narrowed to the tasks that the action takes,
- * the data, and the node to go to.
+ * Checks a bulk job: the filter narrowed to the tasks that the action takes, the data, the node.
  */
 import { bytesOf, docOfText, parseStored } from '../../codec/json.ts'
 import { isName } from '../../codec/op.ts'

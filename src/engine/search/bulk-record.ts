@@ -1,8 +1,6 @@
 /**
- * The durable state of bulk jobs (key type bulk): what a job is to do, and how far it has come.
- * The last 100 jobs are kept, finished ones for a day.
+ * The durable state of bulk jobs (key type bulk). The last 100 are kept, finished ones for a day.
  */
-
 import { canonicalText } from '../../codec/doc-text.ts'
 import { parsePlain, parseStored } from '../../codec/json.ts'
 import { bulkKey, bulkOfKey, keysOfType } from '../../codec/keys.ts'

@@ -1,12 +1,9 @@
 /**
- * The steps of a bulk job: which tasks come next, read ahead in durable state, and the transaction
- * that deals with them.
- *
- * All steps go through the tasks in the order of their ids. Where the filter has an index of its
- * own (ref, due, failed) with at most 100,000 entries, their ids are read from it and sorted when
- * the job starts or goes on: a few failed tasks among millions are found without reading those.
+ * The steps of a bulk job: reads the next tasks in durable state and changes them in a transaction.
+ * Steps go in the order of ids. Where the filter has an index of its own (ref, due, failed) with at
+ * most 100,000 entries, the ids are read from it and sorted when the job starts or continues, so a
+ * few failed tasks among millions are found without reading the rest.
  */
-
 import { idBytes, idHex } from '../../codec/keys.ts'
 import type { BulkRecord } from '../../codec/records.ts'
 import { nextTurn } from '../../core/clock.ts'

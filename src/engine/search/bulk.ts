@@ -1,8 +1,7 @@
 /**
- * Runs bulk jobs (`tasks.bulk`). Each step first reads ahead in durable state, in slices that hold
- * nobody up, until it has 64 tasks that match. Then one transaction does the action on those that
- * still match, and writes the record of the job with it. So callers wait for one short transaction
- * at most, and a crash undoes the step that was not committed together with its record.
+ * Runs bulk jobs (`tasks.bulk`). Each step reads ahead in durable state, in slices, until 64 tasks
+ * match. Then one transaction does the action on those that still match and writes the record of
+ * the job, so callers wait for one short transaction at most and a crash undoes a whole step.
  */
 import { parsePlain } from '../../codec/json.ts'
 import { nextTurn } from '../../core/clock.ts'

@@ -1,10 +1,7 @@
 /**
- * The index that a filter is answered from, as runs of keys: a run is the keys of one process, or
- * of one node, in which a task has its place after a prefix. All runs of a search sort alike (by
- * ref, by a time or by obj_id), so that reading them side by side gives one order.
- *
- * A place is what follows the prefix. Where places are ids they never change, so a task that moves
- * to another node meanwhile keeps its place.
+ * The index that answers a filter, as runs of keys: a run is the keys of one process or node in
+ * which a task has its place after a prefix. All runs of a search sort alike (by ref, time or
+ * obj_id), so a merge gives one order. Places that are ids never change when a task moves.
  */
 import {
   after,

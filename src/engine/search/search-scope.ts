@@ -1,6 +1,6 @@
 /**
- * The processes and nodes that a filter names. Names that are unknown are refused with what there
- * is, the closest first, so that a typo never looks like an empty list.
+ * The processes and nodes that a filter names. Unknown names are refused with the closest known
+ * ones, so that a typo never looks like an empty list.
  */
 import { keysOfType, nodeCountKey, processOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'

@@ -1,13 +1,10 @@
 /**
- * Finds tasks by a filter, page by page (`tasks.list`).
- *
- * A call reads at most `search_tasks_max` tasks, in slices that each see one durable state, and
- * lets other work run between them. A task that satisfies the filter all the time is found exactly
- * once; one that changes meanwhile is judged when the search passes its place. By `created` places
- * never change; by a time or a ref a task that changes its place meanwhile may be found again or
- * not at all.
+ * Finds tasks by a filter, page by page (`tasks.list`), and counts them (`tasks.count`). A call
+ * reads at most `search_tasks_max` tasks, in slices that each see one durable state. A task that
+ * satisfies the filter all the time is found exactly once; one that changes meanwhile is judged
+ * when the search passes its place. By a time or a ref a task that changes its place may be found
+ * again or not at all. Counts come from the node counters without reading a task.
  */
-
 import { createHash } from 'node:crypto'
 import { countsOf, idHex, nodeCountOfKey, processKey, timeOfKey } from '../../codec/keys.ts'
 import { decodeCounts, decodeRecord, type ProcessRecord } from '../../codec/records.ts'

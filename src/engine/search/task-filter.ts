@@ -1,6 +1,6 @@
 /**
- * Checks a filter (search-api) and decides of one task whether it is wanted. Cursors and bulk jobs
- * know their filter by its identity. Names of processes and nodes are looked up in search-scope.
+ * Checks a filter (search-api) and decides whether a task matches. Cursors and bulk jobs identify
+ * their filter by its identity. search-scope looks up the names of processes and nodes.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import { isDoc, isObject, objectOf, stringifyJson } from '../../codec/json.ts'

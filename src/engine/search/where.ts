@@ -1,7 +1,7 @@
 /**
- * The conditions of a filter on the data of tasks (`Where` in search-api): checked once, then asked
- * of each task. A condition reads what it names and nothing else, has no templates and no patterns,
- * so it costs no more than the parsing of the data.
+ * The conditions of a filter on task data (`Where` in search-api): checked once, then applied to
+ * each task. A condition has no templates and no patterns, so it costs no more than parsing the
+ * data.
  */
 import { isNumberToken, isObject, objectOf } from '../../codec/json.ts'
 import { compareNumbers } from '../../codec/number-order.ts'

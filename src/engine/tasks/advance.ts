@@ -1,19 +1,16 @@
 /**
- * Advances a task until it waits, ends or fails: the only place where the commands of logics are
- * applied.
+ * Advances a task until it waits, ends or fails; only this file applies the commands of logics.
  *
  * The logics of a node run in order. `next` and `set` continue with the next logic, `go` moves the
- * task to another node, `wait`, `call`, `queue` and `job` make it wait, `fail` moves it to the
- * error node or leaves it failed. After its last logic the task waits for a timer. A wait arms the
- * earliest time semaphor of the node; one that is armed already keeps its time. An end node ends
- * the task. Commands never run another task: they make it ready and put it into the run queue.
+ * task, `wait`, `call`, `queue` and `job` make it wait, `fail` moves it to the error node or leaves
+ * it failed. After its last logic the task waits for a timer. A wait arms the earliest time
+ * semaphor of the node, unless one is armed. Commands never run another task: they put it into the
+ * run queue.
  *
- * Moves are bounded twice. A task that has used up the moves of an op, also by what it computes, is
- * `ready` and continues in a later transaction. A task that has made `moves_without_rest_max` moves
- * without a wait fails with the tag `loop`, unless the last of its own ends it; a wait whose timer
- * is due already does not count.
+ * Moves are bounded twice. A task that has used up the moves of an op is `ready` and continues in a
+ * later transaction. After `moves_without_rest_max` moves without a wait a task fails with the tag
+ * `loop`, unless its last own move ends it; a wait whose timer is due already does not count.
  */
-
 import { queueOf, queueOfKey } from '../../codec/keys.ts'
 import type { TaskRecord, Wait } from '../../codec/task-record.ts'
 import type { HistoryWhy } from '../../core/model.ts'

@@ -1,7 +1,7 @@
 /**
- * The commands that copy data to another task: create one, or modify one found by its ref. The
- * rules are those of an op (task-rules): where an op would be refused, the command fails. Unlike an
- * op, a create is never taken for the repetition of an earlier one: processes use a ref as a lock.
+ * The commands that create another task or modify one found by its ref. The rules are those of an
+ * op (task-rules); where an op would be refused, the command fails. A create is never taken for a
+ * repetition, because processes use a ref as a lock.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'

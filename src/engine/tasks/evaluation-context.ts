@@ -1,6 +1,6 @@
 /**
- * Makes the evaluation context of a task: everything that a logic may read. It only reads, and from
- * one transaction or one view.
+ * Makes the evaluation context of a task: everything that a logic may read, from one transaction or
+ * one view.
  */
 import { objectOf } from '../../codec/json.ts'
 import { sumKey } from '../../codec/keys.ts'

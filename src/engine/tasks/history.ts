@@ -1,10 +1,7 @@
 /**
- * Records what happens to a task in its history (codec/task-history).
- *
- * Each event makes one entry: with the node that it makes the task enter, else with the node in
- * which it finds the task. Each `go` makes one with the node entered; these are only noted while
- * the task advances and become text when it is saved, so a long chain builds no entry that is
- * dropped at once. `saveTask` keeps the last `history_max` entries.
+ * Records what happens to a task in its history (codec/task-history). Each event makes one entry,
+ * with the node that the task enters or else the node it is in. Moves by `go` are noted while the
+ * task advances and become text when it is saved, so a long chain builds no dropped entries.
  */
 import { byText, dropEntries, entryText, tagText } from '../../codec/task-history.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'

@@ -1,7 +1,7 @@
 /**
- * What ops do to tasks, and why they are refused, in the order of the fault table. An op is checked
- * fully before its first write, so a refused op changes nothing, and the other ops of its request
- * are applied.
+ * Applies ops to tasks, with refusals in the order of the fault table. An op is checked fully
+ * before its first write, so a refused op changes nothing and does not affect the others of its
+ * request.
  */
 import { digestOf } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'

@@ -1,6 +1,6 @@
 /**
  * The commands of queues: `queue` puts the task into the queue of its node, `take` takes the oldest
- * or newest task out of a queue. The taken task resumes after its queue logic.
+ * or newest task out of a queue; the taken task resumes after its queue logic.
  */
 import { objectOf } from '../../codec/json.ts'
 import { queueOf, queueOfKey } from '../../codec/keys.ts'

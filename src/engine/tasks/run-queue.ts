@@ -1,10 +1,8 @@
 /**
- * The run queue: tasks that an op makes ready run in the transaction of the op, first in first out.
- * Before each of them, callers whose called task has ended without a reply are resumed; after the
- * last one, count semaphors send their signal tasks.
- *
- * An op has a budget of moves. A task that is still ready when the budget is used up has a due key,
- * and runs in a later transaction; so the queue is never stored.
+ * The run queue: tasks that an op makes ready run in its transaction, first in first out. Before
+ * each, callers whose called task ended without a reply resume; after the last, count semaphors
+ * send their signal tasks. A task still ready when the moves of the op are used up has a due key
+ * and runs in a later transaction, so the queue is never stored.
  */
 import { docOfValue } from '../../codec/json.ts'
 import type { Process } from '../transactions/catalog.ts'

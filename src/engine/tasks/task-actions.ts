@@ -1,6 +1,8 @@
 /**
- * Administration of one task: retry, move, cancel. They return results as ops do, because they
- * change tasks under the same rules.
+ * Administration of one task: retry, move, cancel. They return results as ops do and follow the
+ * same rules. A live task with a damaged record can still be canceled, without its data and
+ * history: its other keys are found by reading each list, so that its ref, timer and place become
+ * free.
  */
 import { docOfText } from '../../codec/json.ts'
 import {

@@ -1,6 +1,6 @@
 /**
- * The rules for creating and modifying a task, for ops of callers and for logics alike: what is
- * refused, in the order of the fault table, and where a modified task resumes.
+ * The rules for creating and modifying a task, shared by ops and logics: refusals in the order of
+ * the fault table, and where a modified task resumes.
  */
 import { digestOf, mergeDocs } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'

@@ -1,6 +1,6 @@
 /**
  * What a waiting task waits for, and the node to which it migrates, by the current graph of its
- * process. A new definition may have changed the graph since the wait began.
+ * process, which may have changed since the wait began. Nothing here changes a task.
  */
 import { keysOfType, outboxOfKey } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'

@@ -1,7 +1,6 @@
 /**
- * The transactions of the timers, each one slice of bounded size: fire due timers, run ready tasks,
- * migrate tasks from dropped nodes, and remove ended tasks after their retention time. Also the
- * reads that find when the next slice is due.
+ * The transactions of the timers, each one bounded slice: fire due timers, run ready tasks, migrate
+ * tasks from dropped nodes, remove ended tasks. Also the reads that find the next due time.
  */
 import {
   dueOf,

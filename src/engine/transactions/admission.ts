@@ -1,13 +1,9 @@
 /**
- * Decides whether a request may enter: the whole-request faults that the engine finds, in the order
- * of the fault table, the rate of a user, and the bounds on ops that wait for the disk.
- *
- * Where the queue is full, a request of a server is refused, because its caller can come again. A
- * call of this process waits for room, behind the calls that came before it, up to a bound on the
- * memory of all that wait; meanwhile servers are refused, so that nobody overtakes it. While the
- * store is unavailable everybody is refused, because nothing says for how long.
+ * Admits requests: the whole-request faults in the order of the fault table, the rate of a user,
+ * and the bounds on ops that wait for the disk. On a full queue a server's request is refused,
+ * because its caller can retry; a call of this process waits in line, up to a bound on memory, and
+ * servers are refused meanwhile. While the store is unavailable every request is refused.
  */
-
 import { bytesOf } from '../../codec/json.ts'
 import { isOp } from '../../codec/op.ts'
 import type { Clock } from '../../core/clock.ts'

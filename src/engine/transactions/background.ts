@@ -1,10 +1,8 @@
 /**
- * The one loop of what the engine does by itself: it fires timers and schedules, migrates tasks,
- * hands them over to handlers, and removes ended tasks and old changes. What there is to do is data
- * in the store; each kind of work knows when its next step is due.
- *
- * A step is a transaction of bounded size, or a few, between those of callers. Kinds that are due
- * take turns, so none delays another for long. On a full disk only those go on that free room.
+ * The loop for work in the background: timers, schedules, migrations, hand-over to handlers,
+ * removal of ended tasks and old changes. What is due is data in the store. A step is one bounded
+ * transaction or a few; kinds that are due take turns. On a full disk only kinds that free room
+ * run.
  */
 import { type Clock, newAlarm } from '../../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'

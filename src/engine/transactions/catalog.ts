@@ -1,10 +1,8 @@
 /**
- * A cache of processes: their record and compiled graph, by conv_id.
- *
- * The store is the truth. Each transaction reads the bytes of the process record, and a cached
- * process is valid only while they are the same, so a rolled-back change leaves no stale graph.
+ * A cache of processes by conv_id, and the aliases that name them. Each transaction reads the bytes
+ * of the process record; a cached process is valid only while they are the same, so a rolled-back
+ * change leaves no stale graph.
  */
-
 import { parseStored } from '../../codec/json.ts'
 import {
   aliasKey,

@@ -1,10 +1,8 @@
 /**
- * Writes what a transaction has changed: one entry (codec/change-entry) under the number after that
- * of the last entry, by the transaction itself, so that the entry is durable with what it tells.
- *
- * The numbers have no gaps and are never used again, because the last entry is never removed. An
- * entry has the time and the size of all before it, so whatever must be known of the window of kept
- * changes (engine/changes) is read from two of its entries.
+ * Writes the changes of a transaction as one entry (codec/change-entry) within that transaction.
+ * Entry numbers have no gaps and are never reused, because the last entry is never removed. An
+ * entry has the time and the size of all before it, so two entries describe the window of kept
+ * changes.
  */
 import { type ChangeWriter, headOfEntry, newChangeWriter } from '../../codec/change-entry.ts'
 import { changeKey, changeOfKey, keysOfType } from '../../codec/keys.ts'

@@ -1,7 +1,6 @@
 /**
- * What an open transaction does to tasks, noted for the flow counters, which count it after the
- * commit. This is in the way of each op, so a note is a number or a name put into an array, and
- * nothing is looked up but the place of a process.
+ * Notes what a transaction does to tasks for the flow counters, which count it after the commit.
+ * This is on the path of each op, so a note only appends a number or a name to an array.
  */
 import type { StatusCounts } from '../../codec/records.ts'
 import { statuses, type TaskRecord } from '../../codec/task-record.ts'

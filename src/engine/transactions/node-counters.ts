@@ -1,15 +1,11 @@
 /**
- * The numbers that belong to nodes. The tasks in a node by status (key type node_count) are kept
- * over one transaction: read from the store when first needed, written once at the end. Running
- * sums (key type sum) are written at once.
+ * Counts the tasks in a node by status (key type node_count) over one transaction: a counter is
+ * read when first needed and written once at the end. Running sums (key type sum) are written at
+ * once. Counter objects outlive the transaction, but each transaction reads the numbers again.
  *
- * A counter outlives its transaction only as an object: the next one reads its numbers again,
- * because the last may have been undone.
- *
- * A process takes new tasks while it has fewer live ones than `tasks_max`. What it has is added up
- * when it may have no room, once in a transaction at most. From then on arrivals in nodes use the
- * room up; departures make room in that transaction only, because one that is undone would have
- * made too much.
+ * A process takes new tasks while it has fewer live ones than `tasks_max`. They are added up when
+ * room may be short, at most once in a transaction. From then on arrivals use up the room;
+ * departures make room only in that transaction, because it may be undone.
  */
 import { countsOf, type Key, nodeCountKey, nodeCountOfKey, sumKey } from '../../codec/keys.ts'
 import {

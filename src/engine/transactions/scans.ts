@@ -1,6 +1,6 @@
 /**
- * Reads of whole key types that hold nobody up: in slices, each of which sees one durable state and
- * between which the engine goes on, or from process to process, past all keys of each.
+ * Reads whole key types without blocking: in slices that each see one durable state, or from
+ * process to process, skipping all keys of each.
  */
 import {
   after,

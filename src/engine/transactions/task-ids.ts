@@ -1,7 +1,7 @@
 /**
  * The ids of new tasks: 4 bytes of seconds, the 5 random bytes of the file, 3 bytes of a counter.
- * Each id is above every id given before: the last one is read from the store for the first new
- * task of a transaction, and written once at the end.
+ * Ids only rise: the last one is read for the first new task of a transaction and written at the
+ * end.
  */
 import { idValue, metaKey, newId } from '../../codec/keys.ts'
 import type { Tx } from '../../store/store.ts'

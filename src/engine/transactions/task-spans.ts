@@ -1,7 +1,7 @@
 /**
- * Notes what the tasks of recorded traces do in a transaction: one run for each time that a task
- * has moved, failed or ended. A transaction may run again, so these are notes only; spans are made
- * of them after the commit (traces.ts). A run has its last moves, and a transaction its first runs.
+ * Notes the runs of traced tasks in a transaction: one for each time that a task has moved, failed
+ * or ended. A transaction may run again, so spans are made of the notes after the commit
+ * (traces.ts). A run has its last moves, and a transaction its first runs.
  */
 import { is_over, type TaskRecord } from '../../codec/task-record.ts'
 import { type Attributes, isSampled, type TraceContext } from '../../core/tracing.ts'

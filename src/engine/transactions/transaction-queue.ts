@@ -1,16 +1,12 @@
 /**
- * The queue of everything that changes tasks: ops, timers, results of jobs, retry and cancel.
+ * The queue of everything that changes tasks: ops, timers, job results, retry and cancel. All
+ * requests queued in one turn of the event loop run in order in one store transaction, and one
+ * commit makes them durable; then the effects are published. Administration runs in separate
+ * transactions, after everything queued before it.
  *
- * All requests queued in one turn of the event loop run in one store transaction, in the order in
- * which they were queued, so records that they share (grants, process records, counters, the last
- * task id) are read and written once, and one commit makes all of them durable. The effects of a
- * transaction are published after its commit. Administration of users and processes runs in a
- * transaction of its own, after everything that was queued before it.
- *
- * If a request throws, the whole transaction is rolled back and each of its requests runs again in
- * a transaction of its own, so that only the request at fault is rejected.
+ * If a request throws, the transaction is rolled back and each of its requests runs again alone, so
+ * that only the request at fault is rejected.
  */
-
 import { type Clock, dropTurn, onNextTurn } from '../../core/clock.ts'
 import type { Store, Tx } from '../../store/store.ts'
 import {

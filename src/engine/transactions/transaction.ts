@@ -1,10 +1,8 @@
 /**
  * The state that everything in one transaction shares: the store's transaction, node counters, the
- * last task id, the run queue, and the effects to publish after the commit.
- *
- * An engine reuses one Transaction, because its transactions run one after another. `begin` resets
- * it, also after a transaction that threw. Records that change with every op are read once
- * and written once, by `end`; only the effects that it returns outlive the transaction.
+ * last task id, the run queue, and the effects to publish after the commit. An engine reuses one
+ * Transaction; `begin` resets it, also after a transaction that threw. Records that change with
+ * every op are read once and written once, by `end`.
  */
 import { grantKey, type Key } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'

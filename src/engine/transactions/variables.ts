@@ -1,9 +1,8 @@
 /**
- * The variables that definitions read as `{{env_var[@name]}}`. Their values come from two places:
- * some are given to the engine (`EngineOptions.variables`, `setVariables`) and live in memory only,
- * others are stored in the file by imports. A given value comes before a stored one.
- *
- * Given values may be secrets: they are stored nowhere, and masked in the descriptions of failures.
+ * The variables that definitions read as `{{env_var[@name]}}`. Given values
+ * (`EngineOptions.variables`, `setVariables`) live in memory only and come before those that
+ * imports stored in the file. They may be secrets, so they are masked in the descriptions of
+ * failures.
  */
 import {
   isNumberToken,
