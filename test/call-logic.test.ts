@@ -370,6 +370,9 @@ const mapped = (response: object, response_type: object = {}) => ({
 const corezoid = { format: 'corezoid', api_secret_outer: 's' }
 const ops = (op: object) => done(JSON.stringify({ request_proc: 'ok', ops: [op] }))
 
+const invalid = (text: string): string => `software api_no_valid_json: Please check: ${text}`
+const unconverted = (param: string, value: string, to: string): string =>
+  `software api_wrong_convert_param: Param: ${param}, Value: ${value}, Try convert to: ${to}`
 const no_request_proc =
   'software api_no_request_proc: Bad request_proc tag. ' +
   'Please fill request_proc=ok for your answer. If you want to put error use proc!=ok'
@@ -395,12 +398,12 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     '{"a":1,"b":2,"c":"1","d":{"c":"1"}}',
   ],
   ['JSON that is called a form', {}, done('{"c":1}', 200, form_type), '{"a":1,"b":2,"c":1}'],
-  ['a bad form', {}, done('c=%', 200, form_type), 'software api_no_valid_json: Please check: c=%'],
+  ['a bad form', {}, done('c=%', 200, form_type), invalid('c=%')],
   [
     'a form of too many values',
     {},
     done('c&'.repeat(100_001), 200, form_type),
-    `software api_no_valid_json: Please check: ${'c&'.repeat(64)}…`,
+    invalid(`${'c&'.repeat(64)}…`),
   ],
   [
     'a header whatever its case',
@@ -408,11 +411,11 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     done('{}'),
     '{"a":1,"b":2,"c":"7","d":"7 "}',
   ],
-  ['a number', {}, done('7'), 'software api_no_valid_json: Please check: 7'],
+  ['a number', {}, done('7'), invalid('7')],
   ...[{}, { rfc_format: true }, mapped({ c: '{{body.c}}' }, { c: 'string' })].flatMap(
     (definition): [string, object, JobOutcome, string][] => {
       const what = JSON.stringify(definition)
-      const empty = 'software api_no_valid_json: Please check: the answer is empty'
+      const empty = invalid('the answer is empty')
       const is_mapped = 'response' in definition
       const set = is_mapped ? '{"a":1,"b":2,"c":""}' : '{"a":1,"b":2}'
       return [
@@ -441,14 +444,9 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ],
   ['no figures', { debug_info: false }, done('{"c":3}'), '{"a":1,"b":2,"c":3}'],
   ['nothing to HEAD', { method: 'HEAD' }, done(''), '{"a":1,"b":2}'],
-  ['HTML', {}, done('<html>'), 'software api_no_valid_json: Please check: <html>'],
-  ['half of JSON', {}, done('{"a":'), 'software api_no_valid_json: Please check: {"a":'],
-  [
-    'a lone surrogate',
-    {},
-    done('{"a":"\\ud800"}'),
-    'software api_no_valid_json: Please check: {"a":"\\ud800"}',
-  ],
+  ['HTML', {}, done('<html>'), invalid('<html>')],
+  ['half of JSON', {}, done('{"a":'), invalid('{"a":')],
+  ['a lone surrogate', {}, done('{"a":"\\ud800"}'), invalid('{"a":"\\ud800"}')],
   [
     'keys of a response that are paths',
     mapped({ 'x.y[0]': '{{body.c}}', 'x.z\\.w': '' }, { 'x.y[0]': 'number' }),
@@ -459,7 +457,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'a key of a response that leads through a number',
     mapped({ 'a.y': '{{body.c}}' }),
     done('{"c":3}'),
-    'software api_wrong_convert_param: Param: a, Value: 1, Try convert to: object',
+    unconverted('a', '1', 'object'),
   ],
   [
     'a field of the task beside the body',
@@ -471,7 +469,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'too deep',
     {},
     done(`{"a":${'['.repeat(70)}${']'.repeat(70)}}`),
-    `software api_no_valid_json: Please check: {"a":${'['.repeat(70)}${']'.repeat(53)}…`,
+    invalid(`{"a":${'['.repeat(70)}${']'.repeat(53)}…`),
   ],
   ['204', {}, done('', 204), 'software api_bad_answer: 204'],
   ['404', {}, done('{"c":3}', 404), 'software api_bad_answer: 404'],
@@ -538,13 +536,13 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     'what cannot be converted',
     mapped({ n: '{{body.n}}' }, { n: 'number' }),
     done('{"n":"x"}'),
-    'software api_wrong_convert_param: Param: n, Value: x, Try convert to: number',
+    unconverted('n', 'x', 'number'),
   ],
   [
     'HTML, mapped as an object',
     mapped({ body: '{{body}}' }, { body: 'object' }),
     done('<html>'),
-    'software api_no_valid_json: Please check: <html>',
+    invalid('<html>'),
   ],
   [
     'HTML, mapped as text',
@@ -552,12 +550,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
     done('<html>'),
     '{"a":1,"b":2,"body":"<html>"}',
   ],
-  [
-    'HTML, a path into it',
-    mapped({ id: '{{body.id}}' }),
-    done('<html>'),
-    'software api_no_valid_json: Please check: <html>',
-  ],
+  ['HTML, a path into it', mapped({ id: '{{body.id}}' }), done('<html>'), invalid('<html>')],
   [
     'a mapping that is switched off',
     { customize_response: false, response: { body: '{{body}}' } },
@@ -566,7 +559,7 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ],
   ['res_data', corezoid, ops({ proc: 'ok', res_data: { b: 1.5 } }), '{"a":1,"b":1.5}'],
   ['an empty map of res_data', corezoid, ops({ proc: 'ok', res_data: [] }), '{"a":1,"b":2}'],
-  ['corezoid: HTML', corezoid, done('<html>'), 'software api_no_valid_json: Please check: <html>'],
+  ['corezoid: HTML', corezoid, done('<html>'), invalid('<html>')],
   ['corezoid: no request_proc', corezoid, done('{"ops":[]}'), no_request_proc],
   ['corezoid: an array', corezoid, done('[]'), no_request_proc],
   [

@@ -50,11 +50,7 @@ const dies_once: Edit = {
 }
 const checkpoints = crash_forms.at(-1)?.edits ?? []
 
-interface Row {
-  readonly what: string
-  /** Suffix of the file whose calls fail. */
-  readonly on: string
-  readonly inject?: string
+interface More {
   readonly edits?: readonly Edit[]
   /** Least and greatest number of acknowledged groups, if known. */
   readonly acked?: readonly [number, number]
@@ -63,116 +59,77 @@ interface Row {
   readonly is_full?: boolean
 }
 
+const all = { acked: [groups, groups] } as const
+const full = { is_full: true } as const
+const none = { acked: [0, 0], opened: 'not_possible' } as const
+
+/** What fails, the suffix of the file whose calls fail, and how they do. */
+type Row = readonly [what: string, on: string, inject: string | undefined, more?: More]
+
 // The commit log's first write tries O_DIRECT, the second preallocates, the third is the first
 // frame.
-const rows: Row[] = [
-  {
-    ...{
-      what: 'a commit log that cannot be created at first',
-      on: '-log-0',
-      inject: 'pwrite64:error=ENOSPC:when=1',
-    },
-    acked: [groups, groups],
-  },
-  {
-    ...{ what: 'a commit log that can never be created', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=2+', acked: [groups, groups] },
-  },
-  {
-    ...{ what: 'a disk without O_DIRECT', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=EINVAL:when=1', acked: [groups, groups] },
-  },
-  {
-    ...{
-      what: 'a commit log that cannot be opened',
-      on: '-log-0',
-      inject: 'pwrite64:error=EIO:when=3',
-    },
-    ...{ acked: [0, 0], opened: 'not_possible' },
-  },
-  {
-    ...{ what: 'a second segment that cannot be created', on: '-log-1' },
-    ...{ inject: 'openat:error=EACCES:when=2', acked: [0, 0], opened: 'not_possible' },
-  },
-  {
-    ...{ what: 'a write of the commit log', on: '-log-0', inject: 'pwrite64:error=EIO:when=6' },
-    acked: [2, 2],
-  },
-  {
-    ...{ what: 'all writes of the commit log: full', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=6+', acked: [2, 2], is_full: true },
-  },
-  {
-    ...{ what: 'one write of the commit log: full', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=6', acked: [groups, groups], is_full: true },
-  },
-  {
-    ...{ what: 'one write and the next, which clears its place: full', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=6..7', acked: [groups, groups], is_full: true },
-  },
-  {
-    ...{ what: 'a short write', on: '-log-0', inject: 'pwrite64:retval=0:when=7' },
-    ...{ acked: [groups, groups], is_full: true },
-  },
-  {
-    ...{ what: 'a disk that loses O_DIRECT later', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=EINVAL:when=6', acked: [groups, groups] },
-  },
-  {
-    ...{ what: 'a disk that loses O_DIRECT in a synchronous write', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=EINVAL:when=4', edits: [inline] },
-    acked: [groups, groups],
-  },
-  {
-    ...{ what: 'a synchronous write', on: '-log-0', inject: 'pwrite64:error=EIO:when=4' },
-    ...{ edits: [inline], acked: [3, 3] },
-  },
-  {
-    ...{ what: 'a short synchronous write', on: '-log-0' },
-    ...{ inject: 'pwrite64:retval=0:when=4', edits: [inline] },
-    ...{ acked: [groups, groups], is_full: true },
-  },
-  {
-    ...{ what: 'a write after the preallocation failed', on: '-log-0' },
-    ...{ inject: 'pwrite64:error=ENOSPC:when=7+', edits: [fills_often] },
-    ...{ acked: [1, groups - 1], is_full: true },
-  },
-  {
-    ...{ what: 'one preallocation', on: '-log-0', inject: 'pwrite64:error=ENOSPC:when=3' },
-    ...{ edits: [fills_often], acked: [groups, groups], is_full: true },
-  },
-  {
-    ...{ what: 'the first sync of a checkpoint', on: '', inject: 'fdatasync:error=EIO:when=2' },
-    edits: checkpoints,
-  },
-  {
-    ...{ what: 'a later sync of a checkpoint', on: '', inject: 'fdatasync:error=EIO:when=7' },
-    edits: checkpoints,
-  },
-  {
-    ...{ what: 'the pages of a checkpoint: full', on: '', inject: 'writev:error=ENOSPC:when=3+' },
-    ...{ edits: checkpoints, acked: [groups, groups] },
-  },
-  {
-    ...{
-      what: 'a meta page or a page of a checkpoint',
-      on: '',
-      inject: 'pwrite64:error=EIO:when=4',
-    },
-    edits: checkpoints,
-  },
-  {
-    ...{ what: 'all meta pages of checkpoints', on: '', inject: 'pwrite64:error=EIO:when=7+' },
-    edits: checkpoints,
-  },
-  { what: 'frames that differ from what was written', on: '', edits: [...checkpoints, garbled] },
-  { what: 'a process that ends', on: '', edits: [...checkpoints, dies] },
-  { what: 'a process that throws', on: '', edits: [...checkpoints, throws] },
-  { what: 'a process that prints and dies', on: '', edits: [...checkpoints, prints] },
-  {
-    ...{ what: 'a process that is killed once', on: '', edits: [...checkpoints, dies_once] },
-    acked: [groups, groups],
-  },
+const of_log: readonly (readonly [what: string, inject: string, more: More, on?: string])[] = [
+  ['a commit log that cannot be created at first', 'pwrite64:error=ENOSPC:when=1', all],
+  ['a commit log that can never be created', 'pwrite64:error=ENOSPC:when=2+', all],
+  ['a disk without O_DIRECT', 'pwrite64:error=EINVAL:when=1', all],
+  ['a commit log that cannot be opened', 'pwrite64:error=EIO:when=3', none],
+  ['a second segment that cannot be created', 'openat:error=EACCES:when=2', none, '-log-1'],
+  ['a write of the commit log', 'pwrite64:error=EIO:when=6', { acked: [2, 2] }],
+  [
+    'all writes of the commit log: full',
+    'pwrite64:error=ENOSPC:when=6+',
+    { acked: [2, 2], ...full },
+  ],
+  ['one write of the commit log: full', 'pwrite64:error=ENOSPC:when=6', { ...all, ...full }],
+  [
+    'one write and the next, which clears its place: full',
+    'pwrite64:error=ENOSPC:when=6..7',
+    { ...all, ...full },
+  ],
+  ['a short write', 'pwrite64:retval=0:when=7', { ...all, ...full }],
+  ['a disk that loses O_DIRECT later', 'pwrite64:error=EINVAL:when=6', all],
+  [
+    'a disk that loses O_DIRECT in a synchronous write',
+    'pwrite64:error=EINVAL:when=4',
+    { ...all, edits: [inline] },
+  ],
+  ['a synchronous write', 'pwrite64:error=EIO:when=4', { edits: [inline], acked: [3, 3] }],
+  ['a short synchronous write', 'pwrite64:retval=0:when=4', { ...all, ...full, edits: [inline] }],
+  [
+    'a write after the preallocation failed',
+    'pwrite64:error=ENOSPC:when=7+',
+    { ...full, edits: [fills_often], acked: [1, groups - 1] },
+  ],
+  ['one preallocation', 'pwrite64:error=ENOSPC:when=3', { ...all, ...full, edits: [fills_often] }],
+]
+
+const of_checkpoints: readonly (readonly [
+  what: string,
+  inject?: string | undefined,
+  more?: More,
+])[] = [
+  ['the first sync of a checkpoint', 'fdatasync:error=EIO:when=2'],
+  ['a later sync of a checkpoint', 'fdatasync:error=EIO:when=7'],
+  ['the pages of a checkpoint: full', 'writev:error=ENOSPC:when=3+', all],
+  ['a meta page or a page of a checkpoint', 'pwrite64:error=EIO:when=4'],
+  ['all meta pages of checkpoints', 'pwrite64:error=EIO:when=7+'],
+  ['frames that differ from what was written', undefined, { edits: [garbled] }],
+  ['a process that ends', undefined, { edits: [dies] }],
+  ['a process that throws', undefined, { edits: [throws] }],
+  ['a process that prints and dies', undefined, { edits: [prints] }],
+  ['a process that is killed once', undefined, { ...all, edits: [dies_once] }],
+]
+
+const rows: readonly Row[] = [
+  ...of_log.map(([what, inject, more, on = '-log-0']): Row => [what, on, inject, more]),
+  ...of_checkpoints.map(
+    ([what, inject, { edits = [], ...more } = {}]): Row => [
+      what,
+      '',
+      inject,
+      { ...more, edits: [...checkpoints, ...edits] },
+    ],
+  ),
 ]
 
 describe('a disk that fails under a commit log', { skip, timeout: 120_000, concurrency: 4 }, () => {
@@ -187,13 +144,13 @@ describe('a disk that fails under a commit log', { skip, timeout: 120_000, concu
     for (const child of built.values()) await (await child).remove()
   })
 
-  for (const [place, row] of rows.entries()) {
-    it(row.what, async () => {
-      const { on, inject, edits = [], opened = 'ok', is_full = false } = row
+  for (const [place, [what, on, inject, more = {}]] of rows.entries()) {
+    it(what, async () => {
+      const { edits = [], opened = 'ok', is_full = false } = more
       const child = await childWith(edits)
       const path = join(child.folder, `${place}.lmdb`)
       // A checkpoint that fails has to fail before the last group.
-      const waits = checkpoints.every((edit) => edits.includes(edit)) && row.acked === undefined
+      const waits = checkpoints.every((edit) => edits.includes(edit)) && more.acked === undefined
       const args = [child.script, path, String(groups), waits ? 'wait' : '']
       const run = await runTraced(args, {
         trace: `${path}.trace`,
@@ -204,7 +161,7 @@ describe('a disk that fails under a commit log', { skip, timeout: 120_000, concu
       })
       const lines = run.stdout.trimEnd().split('\n')
       const acked = lines.filter((line) => line === 'ok').length
-      const [from, to] = row.acked ?? [1, groups - 1]
+      const [from, to] = more.acked ?? [1, groups - 1]
       {
         assert.equal(run.code, 0, run.stderr)
         const results = JSON.parse(lines.at(-1) ?? '') as Results

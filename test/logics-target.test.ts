@@ -42,6 +42,21 @@ const failed = (kind: string, tag: string, description: string, more: object = {
   ...{ command: 'fail', kind, error_type: 'software', tag, description },
   ...more,
 })
+const mistake = (says: string) => ({ mistakes: [says] })
+const unconverted = (
+  kind: string,
+  tag: string,
+  param: string,
+  value: string,
+  to: string,
+  more: object = {},
+) =>
+  failed(
+    ...([kind, `${tag}_wrong_convert_param`] as const),
+    `Param: ${param}, Value: ${value}, Try convert to: ${to}`,
+    more,
+  )
+const on_error = { err_node_id: 'b' }
 const big = `{"a":"${'x'.repeat(70_000)}"}`
 
 rows('api_copy', [
@@ -65,75 +80,50 @@ rows('api_copy', [
   [{ conv_id: 7, data: { a: '2' }, group: 'all' }, '{"a":1,"b":1.0}', made('{"a":"2","b":1.0}')],
   [{ conv_id: 7, group: 'all', send_parent_data: false }, '{"a":1}', made('{}')],
   [{ conv_id: 7, group: '', send_parent_data: true }, '{"a":1}', made('{"a":1}')],
-  [{ conv_id: 7, err_node_id: 'b' }, '{}', made('{}', { err_node_id: 'b' })],
+  [{ conv_id: 7, err_node_id: 'b' }, '{}', made('{}', on_error)],
   [{ conv_id: 7, mode: 'modify', ref: 'r', data: { x: '1' } }, '{}', merged('{"x":"1"}')],
   [{ conv_id: 7, mode: 'modify', ref: 'r', is_sync: true }, '{}', merged('{}', { is_sync: true })],
   [{ conv_id: 7, mode: 'modify', ref: '{{root.ref}}' }, '{}', merged('{}', { ref: 'order-1' })],
   [
     { conv_id: 7, mode: 'modify', ref: '{{n}}', err_node_id: 'b' },
     '{}',
-    failed('copy_task', 'not_found_task', 'not found task', { err_node_id: 'b' }),
+    failed('copy_task', 'not_found_task', 'not found task', on_error),
   ],
   [
     { conv_id: 7, data: { x: '{{n}}' }, data_type: { x: 'number' }, err_node_id: 'b' },
     '{"n":"y"}',
-    failed(
-      'copy_task',
-      'copy_task_wrong_convert_param',
-      'Param: x, Value: y, Try convert to: number',
-      { err_node_id: 'b' },
-    ),
+    unconverted('copy_task', 'copy_task', 'x', 'y', 'number', on_error),
   ],
   [
     { conv_id: '{{c}}' },
     '{}',
-    failed(
-      'copy_task',
-      'copy_task_wrong_convert_param',
-      'Param: conv_id, Value: {{c}}, Try convert to: conv_id',
-    ),
+    unconverted('copy_task', 'copy_task', 'conv_id', '{{c}}', 'conv_id'),
   ],
   [
     { conv_id: '{{c}}' },
     `{"c":"${'x'.repeat(256)}"}`,
-    failed(
-      'copy_task',
-      'copy_task_wrong_convert_param',
-      `Param: conv_id, Value: ${'x'.repeat(128)}…, Try convert to: conv_id`,
-    ),
+    unconverted('copy_task', 'copy_task', 'conv_id', `${'x'.repeat(128)}…`, 'conv_id'),
   ],
   [
     { conv_id: 7, ref: '{{r}}' },
     `{"r":"${'x'.repeat(256)}"}`,
-    failed(
-      'copy_task',
-      'copy_task_wrong_convert_param',
-      `Param: ref, Value: ${'x'.repeat(128)}…, Try convert to: ref`,
-    ),
+    unconverted('copy_task', 'copy_task', 'ref', `${'x'.repeat(128)}…`, 'ref'),
   ],
   [
     { conv_id: 7, data: { x: '{{a}}{{a}}' } },
     big,
     failed('copy_task', 'copy_task_size_overflow_limit', 'the values are longer than 131072 bytes'),
   ],
-  [{}, '{}', { mistakes: ['conv_id is nothing, the id of a process was expected'] }],
-  [{ conv_id: {} }, '{}', { mistakes: ['conv_id is an object, the id of a process was expected'] }],
+  [{}, '{}', mistake('conv_id is nothing, the id of a process was expected')],
+  [{ conv_id: {} }, '{}', mistake('conv_id is an object, the id of a process was expected')],
   [{ conv_id: '{{' }, '{}', made('{}', { conv: conv('{{') })],
-  [{ conv_id: 'a\nb' }, '{}', { mistakes: ['conv_id "a\\nb" is no id of a process'] }],
-  [
-    { conv_id: 7, mode: 'move' },
-    '{}',
-    { mistakes: ['mode "move" is neither "create" nor "modify"'] },
-  ],
-  [
-    { conv_id: 7, mode: 'modify' },
-    '{}',
-    { mistakes: ['ref is missing, a modify finds its task by it'] },
-  ],
-  [{ conv_id: 7, data: 'x' }, '{}', { mistakes: ['data is "x", an object was expected'] }],
-  [{ conv_id: 7, is_sync: 1 }, '{}', { mistakes: ['is_sync is 1, true or false was expected'] }],
+  [{ conv_id: 'a\nb' }, '{}', mistake('conv_id "a\\nb" is no id of a process')],
+  [{ conv_id: 7, mode: 'move' }, '{}', mistake('mode "move" is neither "create" nor "modify"')],
+  [{ conv_id: 7, mode: 'modify' }, '{}', mistake('ref is missing, a modify finds its task by it')],
+  [{ conv_id: 7, data: 'x' }, '{}', mistake('data is "x", an object was expected')],
+  [{ conv_id: 7, is_sync: 1 }, '{}', mistake('is_sync is 1, true or false was expected')],
   [{ conv_id: 7, data: { x: '1' }, data_type: { x: 'float' } }, '{}', made('{"x":"1"}')],
-  [{ conv_id: 7, err_node_id: 'x' }, '{}', { mistakes: ['err_node_id is no node'] }],
+  [{ conv_id: 7, err_node_id: 'x' }, '{}', mistake('err_node_id is no node')],
 ])
 
 const called = (doc: string, more: object = {}) => ({
@@ -147,7 +137,7 @@ rows('api_rpc', [
   [
     { conv_id: 7, group: '', extra: { x: '{{a}}' }, extra_type: { x: 'number' }, err_node_id: 'b' },
     '{"a":"5.0"}',
-    called('{"x":5.0}', { err_node_id: 'b' }),
+    called('{"x":5.0}', on_error),
   ],
   [
     { conv_id: 7, group: 'all', extra: { a: '2' }, extra_type: { a: 'number' } },
@@ -158,7 +148,7 @@ rows('api_rpc', [
   [
     { conv_id: 7, extra: { x: '{{n}}' }, extra_type: { x: 'object' }, err_node_id: 'b' },
     '{"n":1}',
-    failed('rpc', 'rpc_task_wrong_convert_param', 'Param: x, Value: 1, Try convert to: object', {
+    unconverted('rpc', 'rpc_task', 'x', '1', 'object', {
       err_node_id: 'b',
     }),
   ],
@@ -167,7 +157,7 @@ rows('api_rpc', [
     big,
     failed('rpc', 'rpc_task_size_overflow', 'the values are longer than 131072 bytes'),
   ],
-  [{ conv_id: '' }, '{}', { mistakes: ['conv_id is "", the id of a process was expected'] }],
+  [{ conv_id: '' }, '{}', mistake('conv_id is "", the id of a process was expected')],
 ])
 
 const replied = (data: string) => ({ command: 'reply', data })
@@ -214,21 +204,12 @@ rows('api_rpc_reply', [
   [
     { res_data: { r: '{{a}}' }, res_data_type: { r: 'number' }, err_node_id: 'b' },
     '{}',
-    failed(
-      'rpc_reply',
-      'rpc_reply_wrong_convert_param',
-      'Param: r, Value: {{a}}, Try convert to: number',
-      { err_node_id: 'b' },
-    ),
+    unconverted('rpc_reply', 'rpc_reply', 'r', '{{a}}', 'number', on_error),
   ],
   [
     { mode: 'keys', res_data: ['r'], res_data_type: ['array'] },
     '{"r":1}',
-    failed(
-      'rpc_reply',
-      'rpc_reply_wrong_convert_param',
-      'Param: r, Value: 1, Try convert to: array',
-    ),
+    unconverted('rpc_reply', 'rpc_reply', 'r', '1', 'array'),
   ],
   [
     {
@@ -255,28 +236,24 @@ rows('api_rpc_reply', [
     '{}',
     thrown('{}', '$.math: {{a}} is missing'),
   ],
-  [{ mode: 'raw' }, '{}', { mistakes: ['mode "raw" is neither "key_value" nor "keys"'] }],
+  [{ mode: 'raw' }, '{}', mistake('mode "raw" is neither "key_value" nor "keys"')],
   [
     { mode: 'keys', res_data: { a: '1' } },
     '{}',
-    { mistakes: ['res_data is an object, a list of keys was expected'] },
+    mistake('res_data is an object, a list of keys was expected'),
   ],
   [
     { mode: 'keys', res_data: [1], res_data_type: ['string'] },
     '{}',
-    { mistakes: ['res_data[0] is 1, a key was expected'] },
+    mistake('res_data[0] is 1, a key was expected'),
   ],
   [{ mode: 'keys', res_data: ['a'], res_data_type: ['text'] }, '{"a":1}', replied('{"a":1}')],
   [
     { throw_exception: 'yes' },
     '{}',
-    { mistakes: ['throw_exception is "yes", true or false was expected'] },
+    mistake('throw_exception is "yes", true or false was expected'),
   ],
-  [
-    { exception_reason: {} },
-    '{}',
-    { mistakes: ['exception_reason is an object, a text was expected'] },
-  ],
+  [{ exception_reason: {} }, '{}', mistake('exception_reason is an object, a text was expected')],
 ])
 
 rows('api_queue', [
@@ -290,9 +267,9 @@ rows('api_queue', [
   [
     { data: { b: '{{c}}' }, data_type: { b: 'number' } },
     '{}',
-    failed('queue', 'queue_wrong_convert_param', 'Param: b, Value: {{c}}, Try convert to: number'),
+    unconverted('queue', 'queue', 'b', '{{c}}', 'number'),
   ],
-  [{ data: 5 }, '{}', { mistakes: ['data is 5, an object was expected'] }],
+  [{ data: 5 }, '{}', mistake('data is 5, an object was expected')],
 ])
 
 const taken = (more: object = {}) => ({
@@ -312,27 +289,18 @@ rows('api_get_task', [
   [
     { conv_id: 7, node_id: '{{n}}' },
     '{}',
-    failed(
-      'get_task',
-      'get_task_wrong_convert_param',
-      'Param: node_id, Value: , Try convert to: node_id',
-    ),
+    unconverted('get_task', 'get_task', 'node_id', '', 'node_id'),
   ],
   [
     { conv_id: '{{c}}', node_id: 'q', err_node_id: 'b' },
     '{"c":[]}',
-    failed(
-      'get_task',
-      'get_task_wrong_convert_param',
-      'Param: conv_id, Value: [], Try convert to: conv_id',
-      { err_node_id: 'b' },
-    ),
+    unconverted('get_task', 'get_task', 'conv_id', '[]', 'conv_id', on_error),
   ],
-  [{ conv_id: 7 }, '{}', { mistakes: ['node_id is nothing, the node of a queue was expected'] }],
+  [{ conv_id: 7 }, '{}', mistake('node_id is nothing, the node of a queue was expected')],
   [
     { conv_id: 7, node_id: 'q', order_by: 'up' },
     '{}',
-    { mistakes: ['order_by "up" is neither "ASC" nor "DESC"'] },
+    mistake('order_by "up" is neither "ASC" nor "DESC"'),
   ],
 ])
 
@@ -390,26 +358,26 @@ rows('api_sum', [
   [
     { extra: [{ id: '1', name: 'n', value: '{{a}}' }] },
     '{"a":"x"}',
-    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: x, Try convert to: number'),
+    unconverted('sum', 'sum', 'n', 'x', 'number'),
   ],
   [
     { extra: [{ id: '1', name: 'n', value: '{{a}}' }], err_node_id: 'b' },
     '{"a":1e400}',
-    failed('sum', 'sum_wrong_convert_param', 'Param: n, Value: 1e400, Try convert to: number', {
+    unconverted('sum', 'sum', 'n', '1e400', 'number', {
       err_node_id: 'b',
     }),
   ],
-  [{ extra: {} }, '{}', { mistakes: ['extra is an object, an array was expected'] }],
-  [{ extra: [1] }, '{}', { mistakes: ['extra[0] is 1, an object was expected'] }],
+  [{ extra: {} }, '{}', mistake('extra is an object, an array was expected')],
+  [{ extra: [1] }, '{}', mistake('extra[0] is 1, an object was expected')],
   [
     { extra: [{ id: '1', value: '1' }] },
     '{}',
-    { mistakes: ['extra[0] name is nothing, a text of 1 to 255 characters was expected'] },
+    mistake('extra[0] name is nothing, a text of 1 to 255 characters was expected'),
   ],
   [
     { extra: [{ name: 'n', value: {} }] },
     '{}',
-    { mistakes: ['extra[0] value is an object, a number or a template was expected'] },
+    mistake('extra[0] value is an object, a number or a template was expected'),
   ],
 ])
 
