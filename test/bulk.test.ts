@@ -18,7 +18,7 @@ import { fill, readAll } from './support/search-setup.ts'
 
 const count = 300
 
-interface Bed {
+interface Harness {
   readonly engine: Engine
   readonly clock: FakeClock
   readonly tree: Tree
@@ -28,7 +28,7 @@ interface Bed {
   now(): Promise<Map<string, Task>>
 }
 
-/** Filled once; each bed begins with a copy. */
+/** Filled once; each harness begins with a copy. */
 const filled = (async () => {
   const [tree, clock] = [memoryTree(), fakeClock()]
   const engine = await engineOn(tree, { clock, background: false })
@@ -50,7 +50,7 @@ async function copyOfFilled(): Promise<Tree> {
   return tree
 }
 
-async function withBed(fn: (bed: Bed) => Promise<void>, options = {}): Promise<void> {
+async function withHarness(fn: (harness: Harness) => Promise<void>, options = {}): Promise<void> {
   const { ids, before, now_ms } = await filled
   const clock = fakeClock(now_ms + 5_000)
   const tree = await copyOfFilled()
@@ -100,7 +100,7 @@ const rows: readonly Row[] = [
 describe('an action is done on each task of the filter and on no other', () => {
   for (const [name, input, isMeant, isDone] of rows) {
     it(name, () =>
-      withBed(async ({ engine, before, now }) => {
+      withHarness(async ({ engine, before, now }) => {
         const meant = before.filter(isMeant)
         assert.ok(meant.length > 10, `${meant.length} meant`)
         const dry = await engine.tasks.bulk({ ...input, dry_run: true })
@@ -130,7 +130,7 @@ function countsOf({ is_done, matched, changed, skipped, refused }: BulkJob): unk
 
 describe('each task once', () => {
   it('though it moves into a node that comes later, and though it fails again', () =>
-    withBed(async ({ engine, before, now }) => {
+    withHarness(async ({ engine, before, now }) => {
       // Both nodes are meant, and the end of the nodes in the order of their ids.
       const input = { action: 'move', filter: { conv_id: 'a', node_id: 'Wait' } } as const
       const meant = before.filter((t) => isLive(t) && t.conv_id === 'a' && t.node_id === 'w1')
@@ -147,7 +147,7 @@ describe('each task once', () => {
     }))
 
   it('and none that was created after the job began, or is no longer meant', () =>
-    withBed(async ({ engine, before, now }) => {
+    withHarness(async ({ engine, before, now }) => {
       const waiting = before.filter((t) => isLive(t) && t.node_id === 'w1' && t.conv_id === 'a')
       const last = waiting.at(-1) as Task
       let made: string | undefined
@@ -173,7 +173,7 @@ describe('a job that ends early goes on', () => {
 
   it('after each number of steps and a new opening, without doing a task twice', async () => {
     for (const steps_max of [1, 2]) {
-      await withBed(async ({ engine, tree, clock, before }) => {
+      await withHarness(async ({ engine, tree, clock, before }) => {
         const meant = before.filter((t) => isLive(t) && t.conv_id === 'a')
         const input = { action: 'modify', filter: { conv_id: 'a' }, data: { x: 1 } } as const
         const first = await engine.tasks.bulk({ ...input, id: 'night', steps_max })
@@ -197,7 +197,7 @@ describe('a job that ends early goes on', () => {
   })
 
   it('by its signal, and resumed by its id alone', () =>
-    withBed(async ({ engine, before }) => {
+    withHarness(async ({ engine, before }) => {
       const abort = new AbortController()
       const seen: number[] = []
       const job = await engine.tasks.bulk({
@@ -214,7 +214,7 @@ describe('a job that ends early goes on', () => {
     }))
 
   it('after an onProgress that throws', () =>
-    withBed(async ({ engine }) => {
+    withHarness(async ({ engine }) => {
       const onProgress = (): never => {
         throw new Error('mine')
       }
@@ -275,7 +275,7 @@ describe('a job that ends early goes on', () => {
   })
 
   it('a dry run goes on by its cursor', () =>
-    withBed(
+    withHarness(
       async ({ engine, before }) => {
         const input = { action: 'cancel', filter: {}, dry_run: true, steps_max: 1 } as const
         let matched = 0
@@ -298,7 +298,7 @@ describe('a job that ends early goes on', () => {
 
 describe('what is refused', () => {
   it('tasks in a paused process, by code; a cancel goes through', () =>
-    withBed(async ({ engine, before }) => {
+    withHarness(async ({ engine, before }) => {
       await engine.processes.pause('a')
       const meant = before.filter((t) => isLive(t) && t.conv_id === 'a').length
       const moved = await engine.tasks.bulk({
@@ -310,7 +310,7 @@ describe('what is refused', () => {
     }))
 
   it('data that would be too large, task by task', () =>
-    withBed(
+    withHarness(
       async ({ engine }) => {
         const input = { action: 'modify', filter: { conv_id: 'a', status: 'failed' } } as const
         const job = await engine.tasks.bulk({ ...input, data: { text: 'x'.repeat(280) } })
@@ -346,7 +346,7 @@ describe('what is refused', () => {
   })
 
   it('another job under a used id, and one that runs already', () =>
-    withBed(async ({ engine }) => {
+    withHarness(async ({ engine }) => {
       const input = { action: 'cancel', filter: { conv_id: 'a', node_id: 'w1' }, id: 'x' } as const
       const run = engine.tasks.bulk({ ...input, filter: { node_id: 'w1', conv_id: 'a' } })
       await assert.rejects(engine.tasks.bulk(input), { code: 'not_possible' })
@@ -389,7 +389,7 @@ describe('what is refused', () => {
     [{ action: 'cancel', filter: {}, dry_run: true, cursor: 'x' },  { code: 'bad_cursor' }],
   ]
   it('what is malformed, before anything is written', () =>
-    withBed(async ({ engine, tree }) => {
+    withHarness(async ({ engine, tree }) => {
       for (const [input, wanted] of mistakes) {
         await assert.rejects(engine.tasks.bulk(input as BulkInput), wanted, JSON.stringify(input))
       }
@@ -398,7 +398,7 @@ describe('what is refused', () => {
 })
 
 it('an op of a caller is answered between the steps', () =>
-  withBed(async ({ engine, before }) => {
+  withHarness(async ({ engine, before }) => {
     let answered = 0
     let is_done = false
     const callers = (async () => {
@@ -416,7 +416,7 @@ it('an op of a caller is answered between the steps', () =>
   }))
 
 it('the last hundred jobs are kept, finished ones for a day', () =>
-  withBed(async ({ engine, clock }) => {
+  withHarness(async ({ engine, clock }) => {
     const filter = { conv_id: 'a', node_id: 'x1' }
     for (let n = 0; n < 103; n++) {
       await engine.tasks.bulk({ action: 'cancel', filter, id: `job-${n}` })
@@ -434,7 +434,7 @@ it('the last hundred jobs are kept, finished ones for a day', () =>
 
 describe('results of retry, move and cancel tell what they did', () => {
   it('what the task was, and what it is now', () =>
-    withBed(async ({ engine, before }) => {
+    withHarness(async ({ engine, before }) => {
       const { conv_id, obj_id } = before.find(({ status }) => status === 'failed') as Task
       const target = { conv_id, obj_id }
       const retried = await engine.tasks.retry(target, 'w1')

@@ -16,7 +16,7 @@ import {
   taskOf,
   until,
 } from './support/call-stage.ts'
-import { memoryBed } from './support/model-setup.ts'
+import { memoryHarness } from './support/model-setup.ts'
 
 test('the response is merged, and the task resumes', () =>
   stage(answerJson('{"b":1.10,"a":2}'), async ({ server, engine }) => {
@@ -100,7 +100,7 @@ test('the editor’s own escalation tells what another try may help', () =>
 
 test('an endpoint that hangs is called once', () => {
   const hanging = patient()
-  return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
+  return stage(hanging.answer, async ({ harness: { clock }, server, engine }) => {
     await engine.processes.put(processOf({ url: server.url, debug_info: true }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     await until(() => hanging.open.length === 1)
@@ -183,7 +183,7 @@ test('a definition may ask for more attempts, later each time and under one key'
   let left = 3
   return stage(
     (_asked, _request, response) => response.writeHead(left-- > 0 ? 503 : 200).end('{"ok":true}'),
-    async ({ bed: { clock }, server, engine }) => {
+    async ({ harness: { clock }, server, engine }) => {
       const retry = { attempts_max: 4, backoff_ms: 500 }
       await engine.processes.put(processOf({ url: server.url, retry }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
@@ -211,7 +211,7 @@ test('a definition may ask for more attempts, later each time and under one key'
 })
 
 test('the last attempt is final', () =>
-  stage(answerJson('', 500), async ({ bed: { clock }, server, engine }) => {
+  stage(answerJson('', 500), async ({ harness: { clock }, server, engine }) => {
     await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 3 } }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
     for (let tries = 1; tries < 3; tries++) {
@@ -236,8 +236,8 @@ test('a failure that will not pass is final at once', () =>
 
 test('a job survives reopening, under its key', async () => {
   const first = await callServer(answerJson('', 500))
-  const bed = memoryBed({ allow_hosts: [first.host] })
-  const engine = await bed.open()
+  const harness = memoryHarness({ allow_hosts: [first.host] })
+  const engine = await harness.open()
   await engine.processes.put(processOf({ url: first.url, retry: { attempts_max: 2 } }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await until(() => first.asked.length === 1)
@@ -245,9 +245,9 @@ test('a job survives reopening, under its key', async () => {
   await until(async () => (await engine.check()).counts.outbox === 1)
   await engine.close()
 
-  const again = await bed.open()
+  const again = await harness.open()
   const second = await callServer(answerJson('{"came":"later"}'), { port: first.port })
-  bed.clock.advance(1_000)
+  harness.clock.advance(1_000)
   assert.deepEqual((await ended(again, obj_id)).data, { came: 'later' })
   assert.equal(
     second.asked[0]?.headers['idempotency-key'],
@@ -261,13 +261,13 @@ test('a job survives reopening, under its key', async () => {
 test('a call aborted by closing is made again after the next opening', async () => {
   const hanging = patient()
   const server = await callServer(hanging.answer)
-  const bed = memoryBed({ allow_hosts: [server.host] })
-  const engine = await bed.open()
+  const harness = memoryHarness({ allow_hosts: [server.host] })
+  const engine = await harness.open()
   await engine.processes.put(processOf({ url: server.url }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await until(() => server.asked.length === 1)
   await engine.close()
-  const again = await bed.open()
+  const again = await harness.open()
   await until(() => server.asked.length === 2)
   hanging.open.shift()
   hanging.letGo('{"a":1}')
@@ -281,8 +281,8 @@ test('a call aborted by closing is made again after the next opening', async () 
 /** Creates so many tasks, and lets the server go on until each has ended. */
 
 test('a process reaches a callback address of its own server, and nothing else there', async () => {
-  const bed = memoryBed({})
-  const engine = await bed.open()
+  const harness = memoryHarness({})
+  const engine = await harness.open()
   const server = await serveHttp(engine, { port: 0 })
   await engine.processes.put(processOf({ type: 'api_callback' }, { obj_id: 'waits' }))
   await engine.processes.put(

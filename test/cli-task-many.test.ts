@@ -11,7 +11,7 @@ import { callback_process } from './support/cli-process.ts'
 import { type Ran, type RunOptions, rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { sortingProcess } from './support/search-setup.ts'
 
-interface Bed {
+interface Harness {
   /** Words of a verb; a word in it may hold blanks. */
   on(words: readonly string[], options?: RunOptions): Promise<Ran>
   rows(...words: string[]): Promise<Record<string, unknown>[]>
@@ -54,11 +54,14 @@ const ways: readonly [
 
 for (const [name, open] of ways) {
   describe(name, () => {
-    const withBed = async (count: number, fn: (bed: Bed) => Promise<void>): Promise<void> => {
+    const withHarness = async (
+      count: number,
+      fn: (harness: Harness) => Promise<void>,
+    ): Promise<void> => {
       const folder = tempFolder()
       const db = join(folder.path, 'a.lmdb')
       const close = await open(db, join(folder.path, 'run'), count)
-      const on: Bed['on'] = (words, options) => run([...words, '--db', db], options)
+      const on: Harness['on'] = (words, options) => run([...words, '--db', db], options)
       await fn({
         on,
         async rows(...words) {
@@ -73,7 +76,7 @@ for (const [name, open] of ways) {
     }
 
     it('finds, counts and changes', () =>
-      withBed(2_000, async ({ on, rows }) => {
+      withHarness(2_000, async ({ on, rows }) => {
         // biome-ignore format: a table
         const lists: readonly (readonly [flags: readonly string[], found: number])[] = [
           [['a', '--all'], 1600], [['--all'], 1600], [['a', '--node', 'Bank', '--all'], 400],
@@ -175,7 +178,7 @@ for (const [name, open] of ways) {
       }))
 
     it('one task: what it was and is', () =>
-      withBed(20, async ({ on, rows }) => {
+      withHarness(20, async ({ on, rows }) => {
         const moved = await on(['task', 'move', 'a', 'r0', '--to', 'w2'])
         assert.equal(moved.out, 'moved: delayed in node w2, was delayed in node w1\n')
         const [canceled] = await rows('task', 'cancel', 'a', 'r0')
@@ -202,7 +205,7 @@ for (const [name, open] of ways) {
       ['task bulk none',                            1, /no bulk job "none"/],
     ]
     it('mistakes change nothing and say what there is', () =>
-      withBed(20, async ({ on, rows }) => {
+      withHarness(20, async ({ on, rows }) => {
         const before = (await rows('task', 'count'))[0]
         for (const [line, exit, says] of mistakes.slice(name === 'a file of its own' ? 9 : 0)) {
           const ran = await on(line.split(' '), { env: { CONVEYOR_YES: '1', CONVEYOR_ALL: '1' } })

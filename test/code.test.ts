@@ -12,7 +12,7 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import { newCodeExecutor } from '../src/executors/code.ts'
 import type { JobOutcome } from '../src/process/logic.ts'
 import { apiCode, applyDiff, diffData } from '../src/process/logics/api-code.ts'
-import { type CodeBed, codeBed, codeProcess, inNode } from './support/code-setup.ts'
+import { type CodeHarness, codeHarness, codeProcess, inNode } from './support/code-setup.ts'
 import { fakeChance } from './support/fake-clock.ts'
 import { contextOf, notes } from './support/logic-context.ts'
 
@@ -188,20 +188,20 @@ describe('in the engine', () => {
   async function start(
     src: string,
     more: Parameters<typeof codeProcess>[1] & { data?: JsonObject } = {},
-  ): Promise<{ bed: CodeBed; engine: Engine; obj_id: string }> {
-    const bed = await codeBed({}, bugs, shared)
-    const engine = await bed.open()
+  ): Promise<{ harness: CodeHarness; engine: Engine; obj_id: string }> {
+    const harness = await codeHarness({}, bugs, shared)
+    const engine = await harness.open()
     opened.push(engine)
     await engine.processes.put(codeProcess(src, more))
     const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: more.data ?? { a: 1 } })
-    return { bed, engine, obj_id: obj_id as string }
+    return { harness, engine, obj_id: obj_id as string }
   }
 
   test('a modify during the run and the diff are merged', async () => {
-    const { bed, engine, obj_id } = await start('data.b = data.a + 1; delete data.c', {
+    const { harness, engine, obj_id } = await start('data.b = data.a + 1; delete data.c', {
       data: { a: 1, c: 1, d: 1 },
     })
-    const order = await bed.order()
+    const order = await harness.order()
     assert.equal(order.data_text, '{"a":1,"c":1,"d":1}')
     await engine.modify({ conv_id: 1, ref: 'r', data: { a: 9, c: 9, e: 9 } })
     order.go()
@@ -212,55 +212,55 @@ describe('in the engine', () => {
   test('the member __root has the fields of the task and is no part of the data', async () => {
     const src = 'const { ref, conv_id, node_id } = data["__root"]; data.r = [ref, conv_id, node_id]'
     for (const more of ['', '; delete data["__root"]', '; data["__root"] = 1']) {
-      const { bed, engine, obj_id } = await start(src + more, { data: { a: 1 } })
-      const order = await bed.order()
+      const { harness, engine, obj_id } = await start(src + more, { data: { a: 1 } })
+      const order = await harness.order()
       order.go()
       assert.equal((await inNode(engine, obj_id, 'done')).data_text, '{"a":1,"r":["r",1,"code"]}')
     }
   })
 
   test('the result is dropped if a timer moved the task on', async () => {
-    const { bed, engine, obj_id } = await start('data.b = 2', { late: 'late' })
-    const order = await bed.order()
-    bed.clock.advance(1_000)
+    const { harness, engine, obj_id } = await start('data.b = 2', { late: 'late' })
+    const order = await harness.order()
+    harness.clock.advance(1_000)
     assert.equal((await inNode(engine, obj_id, 'late')).data_text, '{"a":1}')
     order.go()
-    await settled(bed, engine)
+    await settled(harness, engine)
     const task = await inNode(engine, obj_id, 'late')
     assert.deepEqual([task.status, task.data_text], ['processed', '{"a":1}'])
   })
 
   test('the result of an earlier visit is dropped, that of the present visit is applied', async () => {
     const src = 'data.n = (data.n || 0) + 1; data.seen = data.a'
-    const { bed, engine, obj_id } = await start(src, { late: 'code' })
-    const first = await bed.order()
+    const { harness, engine, obj_id } = await start(src, { late: 'code' })
+    const first = await harness.order()
     await engine.modify({ conv_id: 1, ref: 'r', data: { a: 2 } })
-    bed.clock.advance(1_000)
+    harness.clock.advance(1_000)
     await timerRang(engine, obj_id)
     first.go()
-    const second = await bed.order()
+    const second = await harness.order()
     second.go()
     const task = await inNode(engine, obj_id, 'done')
     assert.deepEqual(JSON.parse(task.data_text), { a: 2, n: 1, seen: 2 })
   })
 
   test('code running at a close runs again after the next open', async () => {
-    const { bed, engine, obj_id } = await start('data.b = 2')
-    await bed.order()
+    const { harness, engine, obj_id } = await start('data.b = 2')
+    await harness.order()
     await engine.close()
-    const again = await bed.open()
+    const again = await harness.open()
     opened.push(again)
-    const order = await bed.order()
+    const order = await harness.order()
     order.go()
     assert.equal((await inNode(again, obj_id, 'done')).data_text, '{"a":1,"b":2}')
   })
 
   test('the result for a paused process waits until it is resumed', async () => {
-    const { bed, engine, obj_id } = await start('data.b = 2')
-    const order = await bed.order()
+    const { harness, engine, obj_id } = await start('data.b = 2')
+    const order = await harness.order()
     await engine.processes.pause(1)
     order.go()
-    await settled(bed, engine)
+    await settled(harness, engine)
     const resting = await engine.task({ conv_id: 1, obj_id })
     assert.deepEqual([resting?.node_id, resting?.data_text], ['code', '{"a":1}'])
     await engine.processes.resume(1)
@@ -268,18 +268,18 @@ describe('in the engine', () => {
   })
 
   test('the result for a canceled task is dropped', async () => {
-    const { bed, engine, obj_id } = await start('data.b = 2')
-    const order = await bed.order()
+    const { harness, engine, obj_id } = await start('data.b = 2')
+    const order = await harness.order()
     await engine.tasks.cancel({ conv_id: 1, obj_id })
     order.go()
-    await settled(bed, engine)
+    await settled(harness, engine)
     const task = await engine.task({ conv_id: 1, obj_id })
     assert.deepEqual([task?.status, task?.data_text], ['canceled', '{"a":1}'])
   })
 
   test('a failure sets the error fields at its error node', async () => {
-    const { bed, engine, obj_id } = await start('\nthrow new Error("no stock")')
-    const order = await bed.order()
+    const { harness, engine, obj_id } = await start('\nthrow new Error("no stock")')
+    const order = await harness.order()
     order.go()
     const task = await inNode(engine, obj_id, 'broken')
     assert.deepEqual(JSON.parse(task.data_text), {
@@ -291,26 +291,26 @@ describe('in the engine', () => {
   })
 
   test('without an error node the task has failed, and a retry runs it again', async () => {
-    const { bed, engine, obj_id } = await start('data.b = data.a.x.y', { broken: false })
-    const order = await bed.order()
+    const { harness, engine, obj_id } = await start('data.b = data.a.x.y', { broken: false })
+    const order = await harness.order()
     order.go()
     const task = await inNode(engine, obj_id, 'code')
     assert.equal(task.status, 'failed')
     assert.equal(task.status_details?.tag, 'code_executing_error')
     await engine.modify({ conv_id: 1, ref: 'r', data: { a: { x: { y: 5 } } } })
     await engine.tasks.retry({ conv_id: 1, obj_id })
-    const again = await bed.order()
+    const again = await harness.order()
     again.go()
     const data = JSON.parse((await inNode(engine, obj_id, 'done')).data_text) as JsonObject
     assert.equal(data.b, 5)
   })
 
   test('ops are answered while code loops', async () => {
-    const bed = await codeBed({ code_ms_max: 3_600_000 }, bugs)
-    const engine = await bed.open()
+    const harness = await codeHarness({ code_ms_max: 3_600_000 }, bugs)
+    const engine = await harness.open()
     await engine.processes.put(codeProcess('for (;;);'))
     const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
-    const order = await bed.order()
+    const order = await harness.order()
     order.go()
     for (let at = 0; at < 50; at++) {
       const { proc } = await engine.modify({ conv_id: 1, ref: 'r', data: { at } })
@@ -323,10 +323,10 @@ describe('in the engine', () => {
   })
 
   /** Until the code that was let go has been answered and its outcome looked at. */
-  async function settled(bed: CodeBed, engine: Engine): Promise<void> {
+  async function settled(harness: CodeHarness, engine: Engine): Promise<void> {
     const ref = 'behind'
     const { proc } = await engine.create({ conv_id: 1, ref, data: {} })
-    if (proc === 'ok') (await bed.order()).go()
+    if (proc === 'ok') (await harness.order()).go()
     for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve))
   }
 

@@ -119,9 +119,9 @@ describe('a commit log that does not belong to its data file', () => {
   const crashedAfter = (steps: readonly CrashStep[]) => crashed(newPath(), steps)
   const closedFile = async (merged_groups: number): Promise<CrashedFile> => {
     const path = newPath()
-    const bed = await crashed(path, [], { merged_groups })
+    const harness = await crashed(path, [], { merged_groups })
     await closedState(path)
-    return { ...bed, image: imageOf(path) }
+    return { ...harness, image: imageOf(path) }
   }
   for (const [what, make] of rows) {
     it(what, async () => assertRefused(newPath(), await make(), 'not_possible', what))

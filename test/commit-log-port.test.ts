@@ -18,7 +18,7 @@ import { commitLogTree } from '../src/store/commit-log/tree.ts'
 import { writerOver } from '../src/store/commit-log/writer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { openTree } from './support/commit-log-setup.ts'
-import { type CommitLogBed, changesNamed, commitLogSuite } from './support/commit-log-suite.ts'
+import { type CommitLogHarness, changesNamed, commitLogSuite } from './support/commit-log-suite.ts'
 import { connectionTo, log_id, logOver, newCluster } from './support/database-cluster.ts'
 import { type Failure, memoryLog } from './support/memory-log.ts'
 import { postgresOrSkip } from './support/postgres.ts'
@@ -28,7 +28,7 @@ const postgres = await postgresOrSkip()
 
 const known = (manifest: Manifest): KnownLog => ({ manifest })
 
-async function segmentsBed(): Promise<CommitLogBed> {
+async function segmentsHarness(): Promise<CommitLogHarness> {
   const folder = await quickFolder('conveyor-port-')
   const path = join(folder, 'data.lmdb')
   const manifest = { id: log_id, seq: 0, is_open: true }
@@ -52,7 +52,7 @@ async function segmentsBed(): Promise<CommitLogBed> {
   }
 }
 
-async function postgresBed(): Promise<CommitLogBed> {
+async function postgresHarness(): Promise<CommitLogHarness> {
   assert.ok(postgres !== undefined)
   const { url, sql } = await newCluster(postgres)
   const full = `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
@@ -73,7 +73,7 @@ async function postgresBed(): Promise<CommitLogBed> {
   }
 }
 
-async function memoryBed(): Promise<CommitLogBed> {
+async function memoryHarness(): Promise<CommitLogHarness> {
   const kept: Buffer[] = []
   let failure: Failure | undefined
   return {
@@ -97,9 +97,9 @@ async function memoryBed(): Promise<CommitLogBed> {
   }
 }
 
-commitLogSuite('in two files', segmentsBed)
-commitLogSuite('in memory', memoryBed)
-if (postgres !== undefined) commitLogSuite('in PostgreSQL', postgresBed)
+commitLogSuite('in two files', segmentsHarness)
+commitLogSuite('in memory', memoryHarness)
+if (postgres !== undefined) commitLogSuite('in PostgreSQL', postgresHarness)
 
 /** [bytes that a disk has left, is it asked after each commit] */
 const disks: [free_bytes: number, is_asked_each: boolean][] = [

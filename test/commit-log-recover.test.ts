@@ -240,19 +240,19 @@ describe('a broken middle', () => {
   ]
   for (const [what, steps] of forms) {
     it(what, async (t) => {
-      const bed = await crashed(newPath(), steps)
+      const harness = await crashed(newPath(), steps)
       const merged = steps.includes('checkpoint') ? steps.indexOf('rotate') : 0
       const stride = is_slow ? 5 : 9
       let images = 0
-      for (const [group, place] of bed.places) {
+      for (const [group, place] of harness.places) {
         let at = 0
         for (const [how, damage] of damages(place)) {
           // Every way (in a short run most) is tried on some group, and every group in some way.
-          if (at++ % stride !== group % stride || group === bed.groups) continue
-          const broken = changed(bed.image, place.end, damage)
+          if (at++ % stride !== group % stride || group === harness.groups) continue
+          const broken = changed(harness.image, place.end, damage)
           const row = `group ${group}, ${how}`
           if (group > merged) await assertRefused(newPath(), broken, 'not_a_database', row)
-          else await assertOpens(newPath(), broken, bed.groups, row)
+          else await assertOpens(newPath(), broken, harness.groups, row)
           images++
         }
       }

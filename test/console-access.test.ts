@@ -12,39 +12,44 @@ import { sessions_max } from '../src/console/server/sessions.ts'
 import { tries_max, try_again_ms } from '../src/console/server/sign-in.ts'
 import { type Authorized, createConsole, type Right } from '../src/console.ts'
 import type { ConsoleRight } from '../src/engine/api/user-api.ts'
-import { type Asking, type ConsoleBed, openBed, type SignedIn } from './support/console-bed.ts'
+import {
+  type Asking,
+  type ConsoleHarness,
+  openHarness,
+  type SignedIn,
+} from './support/console-harness.ts'
 import { exchange } from './support/http-raw.ts'
 import { conv_id } from './support/http-server.ts'
 
-let bed: ConsoleBed
+let harness: ConsoleHarness
 before(async () => {
-  bed = await openBed()
+  harness = await openHarness()
 })
-after(() => bed.close())
+after(() => harness.close())
 beforeEach(() => {
-  bed.clock.advance(tries_max * try_again_ms)
-  bed.told.length = 0
+  harness.clock.advance(tries_max * try_again_ms)
+  harness.told.length = 0
 })
 
 const post = (body: unknown, more: Asking = {}): Asking => ({ method: 'POST', body, ...more })
 const signInCode = (body: unknown): Promise<string> =>
-  bed.codeOf('/console/api/sign_in', post(body))
+  harness.codeOf('/console/api/sign_in', post(body))
 
 async function newUser(right?: ConsoleRight): Promise<{ user: string; secret: string }> {
-  const { id: user, secret } = await bed.engine.users.add()
-  if (right !== undefined) await bed.engine.users.console(user, right)
+  const { id: user, secret } = await harness.engine.users.add()
+  if (right !== undefined) await harness.engine.users.console(user, right)
   return { user, secret }
 }
 
 describe('users', () => {
   test('one with a right signs in by a secret, under its id', async () => {
-    const { session } = await bed.signIn(await newUser('operate'))
+    const { session } = await harness.signIn(await newUser('operate'))
     const { id } =
-      (await bed.engine.users.list()).find(({ console }) => console === 'operate') ?? {}
+      (await harness.engine.users.list()).find(({ console }) => console === 'operate') ?? {}
     assert.deepEqual([session.name, session.right], [id, 'operate'])
     const { name: by, right } = session
     const line = { event: 'console_session', what: 'begun', by, right, of: 'user' }
-    assert.deepEqual(bed.told, [{ ...line, address: '127.0.0.1' }])
+    assert.deepEqual(harness.told, [{ ...line, address: '127.0.0.1' }])
   })
 
   test('what is no id is not told: a secret may have been typed there', async () => {
@@ -53,18 +58,18 @@ describe('users', () => {
       assert.equal(await signInCode({ user: typed, secret: user }), 'bad_signature')
     }
     assert.deepEqual(
-      bed.told.map(({ event, user }) => [event, user]),
+      harness.told.map(({ event, user }) => [event, user]),
       Array(3).fill(['request_refused', undefined]),
     )
   })
 
   test('one who signs in again and again ends no session of others', async () => {
     const made = await newUser('look')
-    const others = [await bed.as('administer'), await bed.signIn(await newUser('operate'))]
-    const own = await bed.signIn(made)
-    for (let at = 0; at <= sessions_max; at++) await bed.signIn(made)
-    for (const as of others) assert.equal(await bed.codeOf('/console/session', { as }), 'ok')
-    assert.equal(await bed.codeOf('/console/session', { as: own }), 'bad_signature')
+    const others = [await harness.as('administer'), await harness.signIn(await newUser('operate'))]
+    const own = await harness.signIn(made)
+    for (let at = 0; at <= sessions_max; at++) await harness.signIn(made)
+    for (const as of others) assert.equal(await harness.codeOf('/console/session', { as }), 'ok')
+    assert.equal(await harness.codeOf('/console/session', { as: own }), 'bad_signature')
   })
 
   test('an unknown one gets the answer of a wrong secret', async () => {
@@ -79,12 +84,12 @@ describe('users', () => {
       { user: '', secret },
       { user: '__proto__', secret: '' },
     ]) {
-      const { status, text } = await bed.ask('/console/api/sign_in', post(body))
+      const { status, text } = await harness.ask('/console/api/sign_in', post(body))
       answers.push(`${status} ${text}`)
     }
     assert.equal(new Set(answers).size, 1, answers.join(''))
     assert.match(answers[0] as string, /^401 \{"error":"bad_signature"/)
-    const refusals = bed.told.map(({ event, code, server, user, address }) => ({
+    const refusals = harness.told.map(({ event, code, server, user, address }) => ({
       ...{ event, code, server, user, address },
     }))
     const line = { event: 'request_refused', code: 'bad_signature', server: 'operator' }
@@ -99,31 +104,33 @@ describe('users', () => {
 
   test('a new user has none, and the list shows who has', async () => {
     const { user } = await newUser('look')
-    const shown = async () => (await bed.engine.users.list()).find(({ id }) => id === user)
+    const shown = async () => (await harness.engine.users.list()).find(({ id }) => id === user)
     assert.equal((await shown())?.console, 'look')
-    await bed.engine.users.sign(user, 'hmac')
+    await harness.engine.users.sign(user, 'hmac')
     assert.deepEqual([(await shown())?.console, (await shown())?.sign], ['look', 'hmac'])
-    await bed.engine.users.console(user, undefined)
+    await harness.engine.users.console(user, undefined)
     assert.deepEqual([(await shown())?.console, (await shown())?.sign], [undefined, 'hmac'])
-    await assert.rejects(bed.engine.users.console(user, 'all' as 'look'), { code: 'not_possible' })
-    await assert.rejects(bed.engine.users.console('77', 'look'), { code: 'user_not_found' })
+    await assert.rejects(harness.engine.users.console(user, 'all' as 'look'), {
+      code: 'not_possible',
+    })
+    await assert.rejects(harness.engine.users.console('77', 'look'), { code: 'user_not_found' })
   })
 
   type Change = (id: string) => Promise<unknown>
   const changes: readonly (readonly [what: string, change: Change, right: Right | undefined])[] = [
-    ['gets a lesser right', (id) => bed.engine.users.console(id, 'look'), 'look'],
-    ['gets a higher right', (id) => bed.engine.users.console(id, 'administer'), 'administer'],
-    ['loses the right', (id) => bed.engine.users.console(id, undefined), undefined],
-    ['is removed', (id) => bed.engine.users.remove(id), undefined],
-    ['gets a new secret', (id) => bed.engine.users.rotate(id), undefined],
-    ['gets one more', (id) => bed.engine.users.rotate(id, { grace_ms: 5_000 }), 'operate'],
+    ['gets a lesser right', (id) => harness.engine.users.console(id, 'look'), 'look'],
+    ['gets a higher right', (id) => harness.engine.users.console(id, 'administer'), 'administer'],
+    ['loses the right', (id) => harness.engine.users.console(id, undefined), undefined],
+    ['is removed', (id) => harness.engine.users.remove(id), undefined],
+    ['gets a new secret', (id) => harness.engine.users.rotate(id), undefined],
+    ['gets one more', (id) => harness.engine.users.rotate(id, { grace_ms: 5_000 }), 'operate'],
   ]
   for (const [what, change, right] of changes) {
     test(`the session of one who ${what} may ${right ?? 'nothing'} from then on`, async () => {
       const made = await newUser('operate')
-      const as = await bed.signIn(made)
+      const as = await harness.signIn(made)
       await change(made.user)
-      const { status, text } = await bed.ask('/console/session', { as })
+      const { status, text } = await harness.ask('/console/session', { as })
       assert.deepEqual([status, JSON.parse(text).right], right ? [200, right] : [401, undefined])
     })
   }
@@ -131,7 +138,7 @@ describe('users', () => {
 
 describe('refused sign-ins', () => {
   const wait = async (): Promise<string | undefined> => {
-    const { status, headers } = await bed.ask(
+    const { status, headers } = await harness.ask(
       '/console/api/sign_in',
       post({ user: '999', secret: 'x' }),
     )
@@ -144,12 +151,12 @@ describe('refused sign-ins', () => {
   test('slow down, and each is tried again soon', async () => {
     await refuseMany()
     assert.equal(await wait(), '6')
-    bed.clock.advance(try_again_ms - 1)
+    harness.clock.advance(try_again_ms - 1)
     assert.equal(await wait(), '1')
-    bed.clock.advance(1)
+    harness.clock.advance(1)
     assert.equal(await wait(), undefined)
     assert.equal(await wait(), '6')
-    const { rate_limited = 0 } = bed.engine.statistics().requests.operator ?? {}
+    const { rate_limited = 0 } = harness.engine.statistics().requests.operator ?? {}
     assert.ok(rate_limited >= 3)
   })
 
@@ -157,7 +164,7 @@ describe('refused sign-ins', () => {
     const made = await newUser('look')
     await refuseMany()
     assert.equal(await signInCode(made), 'rate_limited')
-    bed.clock.advance(try_again_ms)
+    harness.clock.advance(try_again_ms)
     assert.equal(await signInCode(made), 'ok')
   })
 
@@ -165,17 +172,17 @@ describe('refused sign-ins', () => {
     const made = await newUser('look')
     for (let at = 0; at < 5 * tries_max; at++) await signInCode({ link: 'x' })
     assert.equal(await signInCode(made), 'rate_limited')
-    assert.equal((await bed.as('look')).session.right, 'look')
-    bed.clock.advance(try_again_ms)
+    assert.equal((await harness.as('look')).session.right, 'look')
+    harness.clock.advance(try_again_ms)
     assert.equal(await signInCode(made), 'ok')
   })
 })
 
 describe('an embedder who says who it is', () => {
   let who: Authorized | undefined
-  let own: ConsoleBed
+  let own: ConsoleHarness
   before(async () => {
-    own = await openBed({
+    own = await openHarness({
       ...{ base: '/staff/console', right_max: 'operate' },
       authorize: async () => who,
     })
@@ -233,7 +240,7 @@ describe('an embedder who says who it is', () => {
       if (bugs.length < said.length) return said[bugs.length] as Authorized
       throw new Error('no table')
     }
-    const broken = await openBed({ authorize, onBug: (bug) => void bugs.push(bug) })
+    const broken = await openHarness({ authorize, onBug: (bug) => void bugs.push(bug) })
     for (let count = 1; count <= said.length + 1; count++) {
       const { status, text, headers } = await broken.ask('/console/session')
       assert.deepEqual([status, bugs.length, headers['set-cookie']], [500, count, undefined])
@@ -261,26 +268,29 @@ describe('an embedder who says who it is', () => {
     '/.',
   ]) {
     test(`not under ${JSON.stringify(base)}`, () =>
-      assert.throws(() => createConsole(bed.engine, { base }), RangeError))
+      assert.throws(() => createConsole(harness.engine, { base }), RangeError))
   }
 })
 
 describe('what the log tells of acts', () => {
-  const acted = () => bed.told.filter(({ event }) => event === 'console_acted')
+  const acted = () => harness.told.filter(({ event }) => event === 'console_acted')
 
   test('one line for each, done or refused, with who did it and no data', async () => {
     const secret_data = JSON.stringify({ amount: 'data of a task' })
-    const { obj_id } = await bed.engine.create({ conv_id, ref: 'r', data: { n: 1 } })
-    const [operator, looker] = [await bed.signIn(await newUser('operate')), await bed.as('look')]
-    bed.told.length = 0
+    const { obj_id } = await harness.engine.create({ conv_id, ref: 'r', data: { n: 1 } })
+    const [operator, looker] = [
+      await harness.signIn(await newUser('operate')),
+      await harness.as('look'),
+    ]
+    harness.told.length = 0
     const named = { conv_id, obj_id }
     const none = { conv_id, obj_id: '0'.repeat(24) }
-    await bed.call('modify', { ...named, data_text: secret_data }, operator)
-    await bed.call('cancel', none, operator)
-    await bed.call('cancel', { conv_id }, operator)
-    await bed.call('cancel', named, looker)
-    await bed.call('pause', { conv_id }, operator)
-    await bed.call('tasks', {}, operator)
+    await harness.call('modify', { ...named, data_text: secret_data }, operator)
+    await harness.call('cancel', none, operator)
+    await harness.call('cancel', { conv_id }, operator)
+    await harness.call('cancel', named, looker)
+    await harness.call('pause', { conv_id }, operator)
+    await harness.call('tasks', {}, operator)
     const by = operator.session.name
     const lines = acted().map(({ event: _, ...fields }) => fields)
     assert.deepEqual(lines, [
@@ -290,12 +300,12 @@ describe('what the log tells of acts', () => {
       { act: 'cancel', by: 'link', code: 'access_denied' },
       { act: 'pause', by, code: 'access_denied' },
     ])
-    assert.equal(bed.told.length, lines.length)
-    assert.doesNotMatch(JSON.stringify(bed.told), /data of a task/)
+    assert.equal(harness.told.length, lines.length)
+    assert.doesNotMatch(JSON.stringify(harness.told), /data of a task/)
   })
 
   test('a session that only looks, whoever asks', async () => {
-    const only = await openBed({ right_max: 'look' })
+    const only = await openHarness({ right_max: 'look' })
     const { id: user, secret } = await only.engine.users.add()
     await only.engine.users.console(user, 'administer')
     for (const as of [await only.as('administer'), await only.signIn({ user, secret })]) {
@@ -310,7 +320,7 @@ describe('what the log tells of acts', () => {
 describe('bounds', () => {
   let me: SignedIn
   beforeEach(async () => {
-    me = await bed.as('administer')
+    me = await harness.as('administer')
   })
 
   const too_long = JSON.stringify({ x: 'x'.repeat(2 * input_bytes_max) })
@@ -328,9 +338,9 @@ describe('bounds', () => {
   for (const [what, name, body, headers, status] of rows) {
     test(`${what}: ${status}`, async () => {
       const sent = { method: 'POST', body, as: me, headers }
-      const answer = await bed.ask(`/console/api/${name}`, sent)
+      const answer = await harness.ask(`/console/api/${name}`, sent)
       assert.equal(answer.status, status, answer.text)
-      assert.equal((await bed.call('bulk_jobs', {}, me)).status, 200)
+      assert.equal((await harness.call('bulk_jobs', {}, me)).status, 200)
     })
   }
 
@@ -339,20 +349,20 @@ describe('bounds', () => {
       ...['POST /console/api/tasks HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
       ...[`Cookie: ${me.cookie}`, `X-Conveyor-Token: ${me.token}`, 'Content-Length: 99999999'],
     ]
-    const { status, headers } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
+    const { status, headers } = await exchange(harness.port, `${head.join('\r\n')}\r\n\r\n`)
     assert.deepEqual([status, headers.connection], [413, 'close'])
   })
 
   const ends: readonly (readonly [what: string, end: (as: SignedIn) => Promise<unknown>])[] = [
-    ['is signed out', (as) => bed.call('sign_out', {}, as)],
-    ['loses the right', ({ session }) => bed.engine.users.console(session.name, 'look')],
-    ['is removed', ({ session }) => bed.engine.users.remove(session.name)],
+    ['is signed out', (as) => harness.call('sign_out', {}, as)],
+    ['loses the right', ({ session }) => harness.engine.users.console(session.name, 'look')],
+    ['is removed', ({ session }) => harness.engine.users.remove(session.name)],
   ]
   for (const [what, end] of ends) {
     test(`one who ${what} before the end of a body does nothing by it`, async () => {
-      const as = await bed.signIn(await newUser('administer'))
+      const as = await harness.signIn(await newUser('administer'))
       const body = JSON.stringify({ conv_id })
-      const socket = connect(bed.port, '127.0.0.1')
+      const socket = connect(harness.port, '127.0.0.1')
       const head = [
         ...['POST /console/api/pause HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
         ...[`Cookie: ${as.cookie}`, `X-Conveyor-Token: ${as.token}`, 'Connection: close'],
@@ -364,7 +374,7 @@ describe('bounds', () => {
       await end(as)
       socket.write(body)
       assert.match(String(await once(socket, 'data')), /^HTTP\/1\.1 403 .*"access_denied"/s)
-      assert.equal((await bed.engine.processes.show(conv_id)).status, 'active')
+      assert.equal((await harness.engine.processes.show(conv_id)).status, 'active')
     })
   }
 
@@ -373,12 +383,12 @@ describe('bounds', () => {
       ...['POST /console/api/import HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
       'Content-Length: 30000000',
     ]
-    const { status } = await exchange(bed.port, `${head.join('\r\n')}\r\n\r\n`)
+    const { status } = await exchange(harness.port, `${head.join('\r\n')}\r\n\r\n`)
     assert.equal(status, 401)
   })
 
   test('behind a body parser it says where it is to be mounted', async () => {
-    const own = createConsole(bed.engine)
+    const own = createConsole(harness.engine)
     const server = createServer(async (request, response) => {
       for await (const _ of request);
       own.handle(request, response)
@@ -394,13 +404,13 @@ describe('bounds', () => {
   })
 
   test('a body that breaks off is no bug', async () => {
-    const socket = connect(bed.port, '127.0.0.1')
+    const socket = connect(harness.port, '127.0.0.1')
     const head = [
       ...['POST /console/api/tasks HTTP/1.1', 'Host: x', 'Content-Type: application/json'],
       ...[`Cookie: ${me.cookie}`, `X-Conveyor-Token: ${me.token}`, 'Content-Length: 100'],
     ]
     socket.write(`${head.join('\r\n')}\r\n\r\n{"x":`, () => socket.resetAndDestroy())
-    while (!bed.told.some(({ event }) => event === 'request_refused')) await bed.as('look')
-    assert.ok(!bed.told.some(({ event }) => event === 'bug'))
+    while (!harness.told.some(({ event }) => event === 'request_refused')) await harness.as('look')
+    assert.ok(!harness.told.some(({ event }) => event === 'bug'))
   })
 })

@@ -14,7 +14,7 @@ import type { Bulk, ConsoleCalls, TaskRow } from '../src/console/server/messages
 import type { Fault } from '../src/core/faults.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
-import { openBed } from './support/console-bed.ts'
+import { openHarness } from './support/console-harness.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { fill } from './support/search-setup.ts'
 import { zipOf } from './support/zip-file.ts'
@@ -443,10 +443,10 @@ test('a process that was removed is shown no more, nor are its ended tasks', asy
 })
 
 test('through the server: mistakes, a large file, an export, and lines of the log', async () => {
-  const bed = await openBed({ limits: { task_bytes_max: 1_000_000 } })
-  const administer = await bed.as('administer')
+  const harness = await openHarness({ limits: { task_bytes_max: 1_000_000 } })
+  const administer = await harness.as('administer')
   const bad = { ...order('Order', { condition: 7 }), obj_id: 'a"ü' }
-  const refused = await bed.call('import', file(bad, false), administer)
+  const refused = await harness.call('import', file(bad, false), administer)
   assert.equal(refused.status, 400)
   assert.deepEqual(JSON.parse(refused.text).mistakes, [
     {
@@ -462,20 +462,20 @@ test('through the server: mistakes, a large file, an export, and lines of the lo
   ])
   const large = { ...order('Order', {}), obj_id: 'a"ü', description: 'x'.repeat(2_000_000) }
   for (const store of [false, true]) {
-    const { status, text } = await bed.call('import', file(large, store), administer)
+    const { status, text } = await harness.call('import', file(large, store), administer)
     assert.deepEqual([status, JSON.parse(text).is_done], [200, store])
   }
-  const acted = bed.told.filter(({ event }) => event === 'console_acted')
+  const acted = harness.told.filter(({ event }) => event === 'console_acted')
   assert.deepEqual(acted, [{ event: 'console_acted', act: 'import', by: 'link', code: 'ok' }])
   const target = { conv_id: 'a"ü', obj_id: '' }
-  target.obj_id = (await bed.engine.create({ ...target, data: {} })).obj_id ?? ''
+  target.obj_id = (await harness.engine.create({ ...target, data: {} })).obj_id ?? ''
   const data_text = JSON.stringify({ quotes: '"'.repeat(450_000) })
-  const modified = await bed.call('modify', { ...target, data_text }, administer)
+  const modified = await harness.call('modify', { ...target, data_text }, administer)
   assert.deepEqual(JSON.parse(modified.text), { proc: 'ok' })
   const path = `/console/export?conv_id=${encodeURIComponent('a"ü')}`
-  assert.equal(await bed.codeOf(path), 'bad_signature')
-  const exported = await bed.ask(path, { as: await bed.as('look') })
+  assert.equal(await harness.codeOf(path), 'bad_signature')
+  const exported = await harness.ask(path, { as: await harness.as('look') })
   assert.equal(exported.headers['content-disposition'], 'attachment; filename="process-a__.json"')
   assert.deepEqual(JSON.parse(exported.text), large)
-  await bed.close()
+  await harness.close()
 })

@@ -16,17 +16,22 @@ import {
 } from '../src/console/server/live.ts'
 import type { Frame } from '../src/console/server/messages.ts'
 import { nextTurn } from '../src/core/clock.ts'
-import { type ConsoleBed, type Live, openBed, type SignedIn } from './support/console-bed.ts'
+import {
+  type ConsoleHarness,
+  type Live,
+  openHarness,
+  type SignedIn,
+} from './support/console-harness.ts'
 import { conv_id } from './support/http-server.ts'
 
-let bed: ConsoleBed
+let harness: ConsoleHarness
 let me: SignedIn
 before(async () => {
-  bed = await openBed({ limits: { readers_max: 6 } })
+  harness = await openHarness({ limits: { readers_max: 6 } })
 })
-after(() => bed.close())
+after(() => harness.close())
 beforeEach(async () => {
-  me = await bed.as('operate')
+  me = await harness.as('operate')
 })
 
 /** Lets what has begun go on until the stream waits for its next look. */
@@ -36,7 +41,7 @@ async function settled(): Promise<void> {
 
 async function pass(ms: number): Promise<void> {
   for (let left_ms = ms; left_ms > 0; left_ms -= frame_every_ms) {
-    bed.clock.advance(Math.min(left_ms, frame_every_ms))
+    harness.clock.advance(Math.min(left_ms, frame_every_ms))
     await settled()
   }
 }
@@ -49,19 +54,19 @@ async function leave(...views: Live[]): Promise<void> {
 
 function openConnections(): Promise<number> {
   return new Promise((resolve) => {
-    bed.server.getConnections((_, count) => resolve(count))
+    harness.server.getConnections((_, count) => resolve(count))
   })
 }
 
 describe('a view', () => {
   test('is told whole first, then as it changes, and where nothing does that it lives', async () => {
-    const { obj_id } = await bed.engine.create({ conv_id, ref: 'live', data: {} })
-    const view = await bed.live(`view=task&obj_id=${obj_id}`, me)
+    const { obj_id } = await harness.engine.create({ conv_id, ref: 'live', data: {} })
+    const view = await harness.live(`view=task&obj_id=${obj_id}`, me)
     const first = (await view.next())?.data as { task: { status: string; conv_id: string } }
     assert.deepEqual([first.task.conv_id, first.task.status], [conv_id, 'delayed'])
     await pass(beat_every_ms)
     assert.equal((await view.next())?.event, 'beat')
-    await bed.call('cancel', { conv_id, obj_id }, me)
+    await harness.call('cancel', { conv_id, obj_id }, me)
     await pass(frame_every_ms)
     const then = (await view.next())?.data as typeof first
     assert.equal(then.task.status, 'canceled')
@@ -69,7 +74,7 @@ describe('a view', () => {
   })
 
   test('an overview has what has changed alone, four times a second at most', async () => {
-    const view = await bed.live('view=overview', me)
+    const view = await harness.live('view=overview', me)
     const first = (await view.next())?.data as { overview: { processes: object[] } }
     assert.equal(first.overview.processes.length, 1)
     const given: unknown[] = []
@@ -77,7 +82,7 @@ describe('a view', () => {
       for (let one = await view.next(); one !== undefined; one = await view.next()) given.push(one)
     })()
     for (let step = 0; step < 8; step++) {
-      for (let many = 0; many < 5; many++) await bed.engine.create({ conv_id, data: { many } })
+      for (let many = 0; many < 5; many++) await harness.engine.create({ conv_id, data: { many } })
       await pass(frame_every_ms)
     }
     await leave(view)
@@ -98,19 +103,19 @@ describe('a view', () => {
   ]
   for (const [query, code] of rows) {
     test(`of ${query.slice(0, 40)}: ${code}`, async () => {
-      assert.equal(await bed.codeOf(`/console/live?${query}`, { as: me }), code)
+      assert.equal(await harness.codeOf(`/console/live?${query}`, { as: me }), code)
     })
   }
 
   test('of a process that is removed ends, and is refused then', async () => {
-    await bed.engine.processes.put({ obj_type: 1, scheme: { nodes: [] } }, { conv_id: '88' })
-    const view = await bed.live('view=process&conv_id=88', me)
+    await harness.engine.processes.put({ obj_type: 1, scheme: { nodes: [] } }, { conv_id: '88' })
+    const view = await harness.live('view=process&conv_id=88', me)
     await view.next()
-    await bed.engine.processes.remove('88')
+    await harness.engine.processes.remove('88')
     await pass(look_every_ms)
     assert.equal(await view.next(), undefined)
     const query = 'view=process&conv_id=88'
-    assert.equal(await bed.codeOf(`/console/live?${query}`, { as: me }), 'conv_not_found')
+    assert.equal(await harness.codeOf(`/console/live?${query}`, { as: me }), 'conv_not_found')
   })
 })
 
@@ -122,32 +127,32 @@ describe('it ends', () => {
 
   type End = () => Promise<unknown>
   const rows: readonly (readonly [what: string, end: End])[] = [
-    ['with a sign-out', () => bed.call('sign_out', {}, me)],
-    ['when its session is over', async () => bed.clock.advance(12 * 3_600_000)],
+    ['with a sign-out', () => harness.call('sign_out', {}, me)],
+    ['when its session is over', async () => harness.clock.advance(12 * 3_600_000)],
   ]
   for (const [what, end] of rows) {
     test(what, async () => {
-      const view = await bed.live('view=overview', me)
+      const view = await harness.live('view=overview', me)
       await view.next()
       await end()
       await endOf(view)
-      assert.equal(await bed.codeOf('/console/live?view=overview', { as: me }), 'bad_signature')
+      assert.equal(await harness.codeOf('/console/live?view=overview', { as: me }), 'bad_signature')
     })
   }
 
   test('when the user loses the right', async () => {
-    const { id: user, secret } = await bed.engine.users.add()
-    await bed.engine.users.console(user, 'look')
-    const view = await bed.live('view=overview', await bed.signIn({ user, secret }))
+    const { id: user, secret } = await harness.engine.users.add()
+    await harness.engine.users.console(user, 'look')
+    const view = await harness.live('view=overview', await harness.signIn({ user, secret }))
     await view.next()
-    await bed.engine.users.console(user, undefined)
+    await harness.engine.users.console(user, undefined)
     await pass(frame_every_ms)
     assert.equal(await view.next(), undefined)
   })
 
   test('when the embedder names somebody else', async () => {
     let name = 'ann'
-    const own = await openBed({ authorize: () => ({ name, right: 'look' }) })
+    const own = await openHarness({ authorize: () => ({ name, right: 'look' }) })
     const { headers } = await own.ask('/console/session')
     const [cookie = ''] = headers['set-cookie']?.[0]?.split(';') ?? []
     const view = await own.live('view=overview', { ...me, cookie })
@@ -166,7 +171,7 @@ describe('it ends', () => {
   })
 
   test('with the page, which serves no more then', async () => {
-    const own = await openBed()
+    const own = await openHarness()
     const as = await own.as('look')
     const views = [await own.live('view=overview', as), await own.live('view=overview', as)]
     for (const view of views) await view.next()
@@ -177,7 +182,7 @@ describe('it ends', () => {
   })
 
   test('with the engine', async () => {
-    const own = await openBed()
+    const own = await openHarness()
     const view = await own.live('view=overview', await own.as('look'))
     await view.next()
     await own.engine.close()
@@ -188,23 +193,25 @@ describe('it ends', () => {
 })
 
 describe('so many', () => {
-  const code = (as: SignedIn) => bed.codeOf('/console/live?view=overview', { as })
+  const code = (as: SignedIn) => harness.codeOf('/console/live?view=overview', { as })
 
   test('of one session, because a browser has no more connections', async () => {
     const views = []
-    for (let at = 0; at < session_streams_max; at++) views.push(await bed.live('view=overview', me))
+    for (let at = 0; at < session_streams_max; at++)
+      views.push(await harness.live('view=overview', me))
     assert.equal(await code(me), 'overloaded')
-    const other = await bed.live('view=overview', await bed.as('look'))
+    const other = await harness.live('view=overview', await harness.as('look'))
     await leave(...views, other)
-    await leave(await bed.live('view=overview', me))
+    await leave(await harness.live('view=overview', me))
   })
 
   test('of all, and one that ends makes room', async () => {
     const views = []
-    for (let at = 0; at < 6; at++) views.push(await bed.live('view=overview', await bed.as('look')))
+    for (let at = 0; at < 6; at++)
+      views.push(await harness.live('view=overview', await harness.as('look')))
     assert.equal(await code(me), 'overloaded')
     await leave(...views)
-    await leave(await bed.live('view=overview', me))
+    await leave(await harness.live('view=overview', me))
   })
 })
 
@@ -219,7 +226,7 @@ describe('a reader who does not read', () => {
     }
     const server = createServer((request, response) => {
       void serveStream({
-        ...{ request, response, frames, clock: bed.clock, limits: bed.engine.limits },
+        ...{ request, response, frames, clock: harness.clock, limits: harness.engine.limits },
         ...{ readers: new Set(), goesOn: () => true, ended: new AbortController().signal },
       })
     }).listen(0, '127.0.0.1')
@@ -234,7 +241,7 @@ describe('a reader who does not read', () => {
     await pass(5_000)
     const held = made
     assert.ok(held < 20, `${held} frames of a megabyte`)
-    await pass(bed.engine.limits.reader_stalled_ms_max)
+    await pass(harness.engine.limits.reader_stalled_ms_max)
     assert.equal(made, held)
     socket.resume()
     if (!socket.closed) await once(socket, 'close')

@@ -15,19 +15,24 @@ import {
   sessions_max,
 } from '../src/console/server/sessions.ts'
 import { tries_max, try_again_ms } from '../src/console/server/sign-in.ts'
-import { type Asking, type ConsoleBed, openBed, type SignedIn } from './support/console-bed.ts'
+import {
+  type Asking,
+  type ConsoleHarness,
+  openHarness,
+  type SignedIn,
+} from './support/console-harness.ts'
 
-let bed: ConsoleBed
+let harness: ConsoleHarness
 let me: SignedIn
 before(async () => {
-  bed = await openBed()
+  harness = await openHarness()
 })
-after(() => bed.close())
+after(() => harness.close())
 beforeEach(async () => {
   // Whoever was refused in an earlier test is forgotten.
-  bed.clock.advance(tries_max * try_again_ms)
-  me = await bed.as('administer')
-  bed.told.length = 0
+  harness.clock.advance(tries_max * try_again_ms)
+  me = await harness.as('administer')
+  harness.told.length = 0
 })
 
 const post = (body: unknown, more: Asking = {}): Asking => ({ method: 'POST', body, ...more })
@@ -65,7 +70,7 @@ describe('what is at which path', () => {
   ]
   for (const [method, path, status, has] of rows) {
     test(`${method} ${path}: ${status}`, async () => {
-      const { status: given, text, headers } = await bed.ask(path, { method })
+      const { status: given, text, headers } = await harness.ask(path, { method })
       assert.equal(given, status, text)
       assert.match(text, has)
       if (status === 302) assert.equal(headers.location, '/console/')
@@ -85,7 +90,7 @@ describe('headers', () => {
   for (const path of rows) {
     for (const as of ['nobody', 'somebody']) {
       test(`of ${path} to ${as}`, async () => {
-        const { headers } = await bed.ask(path, as === 'nobody' ? {} : { as: me })
+        const { headers } = await harness.ask(path, as === 'nobody' ? {} : { as: me })
         assert.equal(headers['content-security-policy'], csp)
         assert.equal(headers['x-content-type-options'], 'nosniff')
         assert.equal(headers['referrer-policy'], 'no-referrer')
@@ -99,12 +104,14 @@ describe('headers', () => {
   }
 
   test('a built file is sent again only where it has changed, and zipped to who takes that', async () => {
-    const first = await bed.ask('/console/page.js', { headers: { 'Accept-Encoding': 'br, gzip' } })
+    const first = await harness.ask('/console/page.js', {
+      headers: { 'Accept-Encoding': 'br, gzip' },
+    })
     assert.equal(first.headers['content-encoding'], 'gzip')
     const { etag = '' } = first.headers
-    const again = await bed.ask('/console/page.js', { headers: { 'If-None-Match': etag } })
+    const again = await harness.ask('/console/page.js', { headers: { 'If-None-Match': etag } })
     assert.deepEqual([again.status, again.text], [304, ''])
-    const other = await bed.ask('/console/page.js', { headers: { 'If-None-Match': '"other"' } })
+    const other = await harness.ask('/console/page.js', { headers: { 'If-None-Match': '"other"' } })
     assert.deepEqual([other.status, other.headers['content-encoding']], [200, undefined])
   })
 })
@@ -138,21 +145,21 @@ describe('requests of other pages', () => {
   ]
   for (const [path, headers, ok] of rows) {
     test(`${path} with ${JSON.stringify(headers)}: ${ok ? 'served' : 'refused'}`, async () => {
-      const { status, text } = await bed.ask(path, { headers, as: me })
+      const { status, text } = await harness.ask(path, { headers, as: me })
       assert.equal(status, ok ? 200 : 403, text)
       if (ok) return
       assert.match(text, /"bad_request","description":"requests of web pages of another origin/)
       const line = { event: 'request_refused', server: 'operator', code: 'bad_request' }
-      assert.deepEqual(bed.told, [{ ...line, address: '127.0.0.1', user: undefined }])
+      assert.deepEqual(harness.told, [{ ...line, address: '127.0.0.1', user: undefined }])
     })
   }
 
   for (const headers of [{ Origin: 'http://evil.example' }, cross]) {
     test(`no sign-in with ${JSON.stringify(headers)}`, async () => {
-      const link = bed.console.link().split('#link=')[1]
+      const link = harness.console.link().split('#link=')[1]
       const sent = post({ link }, { headers: { ...headers, ...json } })
-      assert.equal(await bed.codeOf('/console/api/sign_in', sent), 'bad_request')
-      assert.equal(await bed.codeOf('/console/api/sign_in', post({ link })), 'ok')
+      assert.equal(await harness.codeOf('/console/api/sign_in', sent), 'bad_request')
+      assert.equal(await harness.codeOf('/console/api/sign_in', post({ link })), 'ok')
     })
   }
 })
@@ -161,54 +168,60 @@ describe('links', () => {
   const tokenOf = (link: string): string => link.split('#link=')[1] as string
 
   test('one signs in once, and its token is in no path', async () => {
-    const link = bed.console.link('operate')
+    const link = harness.console.link('operate')
     assert.match(link, /^\/console\/#link=[\w-]{43}$/)
-    const { session } = await bed.signIn({ link: tokenOf(link) })
+    const { session } = await harness.signIn({ link: tokenOf(link) })
     assert.deepEqual([session.name, session.right], ['link', 'operate'])
-    const again = await bed.ask('/console/api/sign_in', post({ link: tokenOf(link) }))
+    const again = await harness.ask('/console/api/sign_in', post({ link: tokenOf(link) }))
     assert.equal(again.status, 401)
     assert.match(again.text, /this link was used, or is too old/)
   })
 
   test('of two requests with one link one signs in', async () => {
-    const body = { link: tokenOf(bed.console.link()) }
+    const body = { link: tokenOf(harness.console.link()) }
     const codes = await Promise.all(
-      [1, 2].map(() => bed.codeOf('/console/api/sign_in', post(body))),
+      [1, 2].map(() => harness.codeOf('/console/api/sign_in', post(body))),
     )
     assert.deepEqual(codes.toSorted(), ['bad_signature', 'ok'])
   })
 
   test('it ends after ten minutes', async () => {
-    const [in_time, late] = [tokenOf(bed.console.link()), tokenOf(bed.console.link())]
-    bed.clock.advance(link_ms_max - 1)
-    assert.equal(await bed.codeOf('/console/api/sign_in', post({ link: in_time })), 'ok')
-    bed.clock.advance(1)
-    assert.equal(await bed.codeOf('/console/api/sign_in', post({ link: late })), 'bad_signature')
+    const [in_time, late] = [tokenOf(harness.console.link()), tokenOf(harness.console.link())]
+    harness.clock.advance(link_ms_max - 1)
+    assert.equal(await harness.codeOf('/console/api/sign_in', post({ link: in_time })), 'ok')
+    harness.clock.advance(1)
+    assert.equal(
+      await harness.codeOf('/console/api/sign_in', post({ link: late })),
+      'bad_signature',
+    )
   })
 
   test('so many are kept, the newest', async () => {
-    const links = Array.from({ length: links_max + 1 }, () => tokenOf(bed.console.link()))
+    const links = Array.from({ length: links_max + 1 }, () => tokenOf(harness.console.link()))
     const [first, second] = links
-    assert.equal(await bed.codeOf('/console/api/sign_in', post({ link: first })), 'bad_signature')
-    assert.equal(await bed.codeOf('/console/api/sign_in', post({ link: second })), 'ok')
+    assert.equal(
+      await harness.codeOf('/console/api/sign_in', post({ link: first })),
+      'bad_signature',
+    )
+    assert.equal(await harness.codeOf('/console/api/sign_in', post({ link: second })), 'ok')
   })
 
   for (const input of [{}, null, [], 7, { link: 7 }, { user: '1' }, { user: 1, secret: 'x' }]) {
     test(`${JSON.stringify(input)} is no sign-in`, async () => {
-      assert.equal(await bed.codeOf('/console/api/sign_in', post(input)), 'bad_request')
+      assert.equal(await harness.codeOf('/console/api/sign_in', post(input)), 'bad_request')
     })
   }
 })
 
 describe('the cookie', () => {
   const cookieOf = async (headers: Record<string, string>): Promise<string> => {
-    const link = bed.console.link().split('#link=')[1]
+    const link = harness.console.link().split('#link=')[1]
     const sent = post({ link }, { headers: { ...headers, ...json } })
-    return String((await bed.ask('/console/api/sign_in', sent)).headers['set-cookie'])
+    return String((await harness.ask('/console/api/sign_in', sent)).headers['set-cookie'])
   }
   test('is of no use to scripts, other sites and other paths', async () => {
     const form = new RegExp(
-      `^conveyor_console_${bed.port}=[\\w-]{43}; Path=/console; Max-Age=43200; HttpOnly; SameSite=Strict$`,
+      `^conveyor_console_${harness.port}=[\\w-]{43}; Path=/console; Max-Age=43200; HttpOnly; SameSite=Strict$`,
     )
     assert.match(await cookieOf({}), form)
   })
@@ -224,18 +237,18 @@ describe('the cookie', () => {
       [me.cookie.replace('=', '= '), 'bad_signature'],
       [me.cookie.slice(0, -1), 'bad_signature'],
       [`${me.cookie}x`, 'bad_signature'],
-      [`conveyor_console_${bed.port}=`, 'bad_signature'],
+      [`conveyor_console_${harness.port}=`, 'bad_signature'],
       ['', 'bad_signature'],
     ]
     for (const [Cookie, code] of asks) {
-      assert.equal(await bed.codeOf('/console/session', { headers: { Cookie } }), code, Cookie)
+      assert.equal(await harness.codeOf('/console/session', { headers: { Cookie } }), code, Cookie)
     }
   })
 })
 
 describe('a session', () => {
   test('says who it is, what it may and where the servers are', async () => {
-    const { text } = await bed.ask('/console/session', { as: me })
+    const { text } = await harness.ask('/console/session', { as: me })
     assert.deepEqual(JSON.parse(text), me.session)
     assert.deepEqual(Object.keys(me.session), [
       ...['name', 'right', 'token', 'version', 'servers', 'command_line'],
@@ -243,62 +256,62 @@ describe('a session', () => {
   })
 
   test('ends when it is signed out of, for whoever has its cookie', async () => {
-    const answer = await bed.call('sign_out', {}, me)
+    const answer = await harness.call('sign_out', {}, me)
     assert.equal(answer.status, 200)
     const [cookie] = answer.headers['set-cookie'] ?? []
     assert.match(String(cookie), /=; Path=\/console; Max-Age=0; HttpOnly; SameSite=Strict$/)
-    assert.equal(await bed.codeOf('/console/session', { as: me }), 'bad_signature')
-    assert.equal((await bed.call('tasks', {}, me)).status, 401)
-    assert.equal(await bed.codeOf('/console/live?view=overview', { as: me }), 'bad_signature')
-    assert.deepEqual(bed.told.slice(0, 1), [
+    assert.equal(await harness.codeOf('/console/session', { as: me }), 'bad_signature')
+    assert.equal((await harness.call('tasks', {}, me)).status, 401)
+    assert.equal(await harness.codeOf('/console/live?view=overview', { as: me }), 'bad_signature')
+    assert.deepEqual(harness.told.slice(0, 1), [
       { event: 'console_session', what: 'ended', by: 'link' },
     ])
   })
 
   test('ends after an hour without use, and after twelve with it', async () => {
     for (let hours = 0; hours < 11; hours++) {
-      bed.clock.advance(idle_ms_max - 1)
-      assert.equal((await bed.call('bulk_jobs', {}, me)).status, 200, `after ${hours} hours`)
+      harness.clock.advance(idle_ms_max - 1)
+      assert.equal((await harness.call('bulk_jobs', {}, me)).status, 200, `after ${hours} hours`)
     }
     const left_ms = session_ms_max - 11 * (idle_ms_max - 1)
-    bed.clock.advance(left_ms - idle_ms_max)
-    assert.equal(await bed.codeOf('/console/session', { as: me }), 'ok')
-    bed.clock.advance(idle_ms_max - 1)
-    assert.equal(await bed.codeOf('/console/session', { as: me }), 'ok')
-    bed.clock.advance(1)
-    assert.equal(await bed.codeOf('/console/session', { as: me }), 'bad_signature')
+    harness.clock.advance(left_ms - idle_ms_max)
+    assert.equal(await harness.codeOf('/console/session', { as: me }), 'ok')
+    harness.clock.advance(idle_ms_max - 1)
+    assert.equal(await harness.codeOf('/console/session', { as: me }), 'ok')
+    harness.clock.advance(1)
+    assert.equal(await harness.codeOf('/console/session', { as: me }), 'bad_signature')
   })
 
   test('a page that asks by itself keeps none alive', async () => {
-    bed.clock.advance(idle_ms_max - 1)
-    assert.equal((await bed.call('frame', { view: 'overview' }, me)).status, 200)
-    bed.clock.advance(1)
-    assert.equal((await bed.call('frame', { view: 'overview' }, me)).status, 401)
+    harness.clock.advance(idle_ms_max - 1)
+    assert.equal((await harness.call('frame', { view: 'overview' }, me)).status, 200)
+    harness.clock.advance(1)
+    assert.equal((await harness.call('frame', { view: 'overview' }, me)).status, 401)
   })
 
   test('is not known to another server, such as this one restarted', async () => {
-    const other = await openBed()
-    const cookie = me.cookie.replace(String(bed.port), String(other.port))
+    const other = await openHarness()
+    const cookie = me.cookie.replace(String(harness.port), String(other.port))
     assert.equal(await other.codeOf('/console/session', { headers: { cookie } }), 'bad_signature')
     await other.close()
   })
 
   test('ends where its browser signs in anew', async () => {
-    const link = bed.console.link('look').split('#link=')[1]
-    await bed.ask('/console/api/sign_in', post({ link }, { as: me }))
-    assert.equal(await bed.codeOf('/console/session', { as: me }), 'bad_signature')
+    const link = harness.console.link('look').split('#link=')[1]
+    await harness.ask('/console/api/sign_in', post({ link }, { as: me }))
+    assert.equal(await harness.codeOf('/console/session', { as: me }), 'bad_signature')
   })
 
   test('there are so many at most; the one unused for longest ends', async () => {
     const many: SignedIn[] = []
     for (let at = 0; at < sessions_max; at++) {
-      many.push(await bed.as('look'))
+      many.push(await harness.as('look'))
       if (at === 5)
-        assert.equal(await bed.codeOf('/console/session', { as: many[0] as SignedIn }), 'ok')
+        assert.equal(await harness.codeOf('/console/session', { as: many[0] as SignedIn }), 'ok')
     }
-    await bed.as('look')
+    await harness.as('look')
     const first = await Promise.all(
-      many.slice(0, 3).map((as) => bed.codeOf('/console/session', { as })),
+      many.slice(0, 3).map((as) => harness.codeOf('/console/session', { as })),
     )
     assert.deepEqual(first, ['ok', 'bad_signature', 'ok'])
   })
@@ -314,16 +327,16 @@ describe('the token of a session', () => {
     for (const [what, headers, ok] of rows) {
       test(`${name} with it ${what}: ${ok ? 'taken' : 'refused'}`, async () => {
         const sent = post({ view: 'overview' }, { as: me, headers })
-        const { status, text } = await bed.ask(`/console/api/${name}`, sent)
+        const { status, text } = await harness.ask(`/console/api/${name}`, sent)
         if (ok) assert.notEqual(status, 403, text)
         else assert.match(`${status} ${text}`, /^403 .*x-conveyor-token is another/)
       })
     }
   }
   test('that of another session is refused', async () => {
-    const other = await bed.as('administer')
+    const other = await harness.as('administer')
     const mixed = { ...me, token: other.token }
-    assert.equal((await bed.call('tasks', {}, mixed)).status, 403)
+    assert.equal((await harness.call('tasks', {}, mixed)).status, 403)
   })
 })
 
@@ -337,9 +350,9 @@ describe('what each right may', () => {
   }
   for (const right of rights) {
     test(right, async () => {
-      const as = await bed.as(right)
+      const as = await harness.as(right)
       for (const [name, needed] of Object.entries(needs)) {
-        const { status, text } = await bed.call(name, { no_member: 1 }, as)
+        const { status, text } = await harness.call(name, { no_member: 1 }, as)
         const is_allowed = rights.indexOf(right) >= rights.indexOf(needed)
         const code = JSON.parse(text).error ?? 'ok'
         assert.equal(code === 'access_denied', !is_allowed, `${name} ${code}`)

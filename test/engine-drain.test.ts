@@ -21,7 +21,7 @@ import {
   turns,
   until,
   waiting,
-} from './support/handler-bed.ts'
+} from './support/handler-harness.ts'
 import { healthOf } from './support/health.ts'
 
 const drain_ms_max = 20_000
@@ -42,8 +42,8 @@ function patient() {
 
 /** An engine in the middle of a close, whose one handler is under way. */
 async function inClose(more: Parameters<typeof opened>[0] = {}) {
-  const bed = await opened({ limits, ...more })
-  const { engine } = bed
+  const harness = await opened({ limits, ...more })
+  const { engine } = harness
   const { calls, handler } = patient()
   engine.handle('db_call', handler)
   await engine.processes.put(by_kind)
@@ -57,7 +57,7 @@ async function inClose(more: Parameters<typeof opened>[0] = {}) {
   assert.equal(is_closed, false)
   const [call] = calls
   assert.ok(call)
-  return { ...bed, closed, call, obj_id }
+  return { ...harness, closed, call, obj_id }
 }
 
 async function codeOf(done: Promise<unknown>): Promise<string> {
@@ -68,12 +68,12 @@ async function codeOf(done: Promise<unknown>): Promise<string> {
 }
 
 /** Opens again and returns the keys that the handler is called with until the task is done. */
-async function keysAfter({ bed }: Opened, obj_id: string): Promise<string[]> {
+async function keysAfter({ harness }: Opened, obj_id: string): Promise<string[]> {
   const keys: string[] = []
   const note: Handler = (_task, { key }) => {
     keys.push(key)
   }
-  const engine = await bed.open({ handlers: { db_call: note } })
+  const engine = await harness.open({ handlers: { db_call: note } })
   await atNode(engine, obj_id, 'done')
   await turns(20)
   assert.deepEqual((await engine.check()).breaches, [])
@@ -140,12 +140,12 @@ for (const [does, end, is_called_again] of late) {
 
 test('a failed attempt counts during the drain, and its next one is made at the next opening', async () => {
   const logger = linesLogger()
-  const { bed, call, clock, closed, obj_id } = await inClose({ logger })
+  const { harness, call, clock, closed, obj_id } = await inClose({ logger })
   call.fail(new Error('no line'))
   await closed
   assert.equal(logger.lines.length, 1)
   let calls = 0
-  const next = await bed.open({
+  const next = await harness.open({
     handlers: {
       db_call: {
         handler() {
@@ -167,7 +167,7 @@ test('a failed attempt counts during the drain, and its next one is made at the 
 
 test('what a handler did for a paused process is told at the close, and done again', async () => {
   const logger = linesLogger()
-  const { bed, engine } = await opened({ limits, logger })
+  const { harness, engine } = await opened({ limits, logger })
   const { calls, handler } = patient()
   engine.handle('db_call', handler)
   await engine.processes.put(by_kind)
@@ -179,7 +179,7 @@ test('what a handler did for a paused process is told at the close, and done aga
   await engine.close()
   const fields = { conv_id: '1', obj_id, node_id: 'work', handler: 'db_call' }
   assert.deepEqual(logger.lines.slice(1), [['warn', { event: 'job_postponed', ...fields }]])
-  const next = await bed.open({ handlers: { db_call: handler } })
+  const next = await harness.open({ handlers: { db_call: handler } })
   await turns(20)
   assert.equal(calls.length, 1)
   await next.processes.resume(1)
@@ -191,7 +191,7 @@ test('what a handler did for a paused process is told at the close, and done aga
 })
 
 test('a drain starts no job, no timer and no hand-over', async () => {
-  const { engine, call, clock, closed, bed } = await inClose()
+  const { engine, call, clock, closed, harness } = await inClose()
   const semaphors = [{ type: 'time', value: 5, to_node_id: 'failed' }]
   await engine.processes.put(processWith(waiting, {}, { obj_id: 2, title: 'Late' }))
   await engine.processes.put(processWith([], { semaphors }, { obj_id: 3 }))
@@ -207,7 +207,7 @@ test('a drain starts no job, no timer and no hand-over', async () => {
   }
   call.answer({})
   await closed
-  const next = await bed.open({ handlers: { Late: () => ({}), db_call: () => ({}) } })
+  const next = await harness.open({ handlers: { Late: () => ({}), db_call: () => ({}) } })
   for (const [obj_id, conv_id] of made) {
     await atNode(next, obj_id, conv_id === 3 ? 'failed' : 'done', conv_id)
   }

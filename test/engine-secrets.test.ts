@@ -11,7 +11,7 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
 import { openEngine } from '../src/open.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { fileBed } from './support/model-setup.ts'
+import { fileHarness } from './support/model-setup.ts'
 import { secretsOf } from './support/secrets-of.ts'
 
 interface Given {
@@ -21,12 +21,12 @@ interface Given {
 }
 
 async function withFile(fn: (given: Given) => Promise<void>): Promise<void> {
-  const bed = await fileBed()
+  const harness = await fileHarness()
   try {
-    const { path } = bed
+    const { path } = harness
     await fn({ path, key_path: `${path}.key`, open: () => openEngine(path) })
   } finally {
-    await bed.remove()
+    await harness.remove()
   }
 }
 

@@ -14,7 +14,7 @@ import { bugFields, newEvents } from '../src/core/events.ts'
 import { type Logger, lines_max, newLog, window_ms } from '../src/core/log.ts'
 import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { go, linesLogger, opened, processWith } from './support/handler-bed.ts'
+import { go, linesLogger, opened, processWith } from './support/handler-harness.ts'
 import { documentedFields, planted, wrongIn } from './support/kept-lines.ts'
 
 test('of one event and code twenty lines are written in ten seconds, then how many were not', () => {

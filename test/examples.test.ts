@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import type { Task } from '../src/core/model.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import type { FakeClock } from './support/fake-clock.ts'
-import { memoryBed, settled } from './support/model-setup.ts'
+import { memoryHarness, settled } from './support/model-setup.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const examples = new URL('../src/examples/', import.meta.url)
@@ -270,12 +270,12 @@ const runs: [file: string, what: string, run: (stage: Stage) => Promise<void>][]
 
 for (const [file, what, run] of runs) {
   test(`${file}: ${what}`, async () => {
-    const bed = memoryBed()
-    const engine = await bed.open()
+    const harness = memoryHarness()
+    const engine = await harness.open()
     for (const { warnings } of await engine.processes.putMany(textOf(file))) {
       assert.deepEqual(warnings, [])
     }
-    await run(await stageOf(engine, bed.clock))
+    await run(await stageOf(engine, harness.clock))
     assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()
   })

@@ -22,7 +22,7 @@ import {
   turns,
   until,
   waiting,
-} from './support/handler-bed.ts'
+} from './support/handler-harness.ts'
 import { engineOn } from './support/model-setup.ts'
 
 const by =
@@ -130,14 +130,14 @@ for (const [count, restarts] of [
 ] as const) {
   const when = restarts ? 'after a restart' : 'later'
   test(`${count} resting tasks go to a handler that is registered ${when}`, async () => {
-    const { bed, engine: first } = await opened()
+    const { harness, engine: first } = await opened()
     await first.processes.put(by_title)
     const made = await createMany(first, count)
     const { keys, handler } = counting()
     let engine = first
     if (restarts) {
       await first.close()
-      engine = await bed.open({ handlers: { Charge: handler } })
+      engine = await harness.open({ handlers: { Charge: handler } })
     } else engine.handle('Charge', handler)
     // Others are not held up: this one is durable while most of them still wait.
     await engine.create({ conv_id: 1, data: {} })
@@ -179,7 +179,7 @@ test('tasks are handed over once a title, an alias or a resume makes the handler
 })
 
 test('a hand-over keeps the timer of the wait, and a close in the middle of one loses nothing', async () => {
-  const { bed, clock, engine } = await opened({ limits: { slice_tasks_max: 10 } })
+  const { harness, clock, engine } = await opened({ limits: { slice_tasks_max: 10 } })
   const semaphors = [{ type: 'time', value: 30, to_node_id: 'failed' }]
   await engine.processes.put(processWith(waiting, { semaphors }))
   const made = await createMany(engine, 200)
@@ -192,7 +192,7 @@ test('a hand-over keeps the timer of the wait, and a close in the middle of one 
     handler(task, context)
     return new Promise(() => {})
   }
-  const next = await bed.open({
+  const next = await harness.open({
     handlers: { Charge: { handler: hang, threads_max: 300 } },
     limits: { jobs_max: 300 },
   })

@@ -22,7 +22,7 @@ import {
   unguarded,
   until,
   waiting,
-} from './support/handler-bed.ts'
+} from './support/handler-harness.ts'
 
 const wide = { limits: { task_bytes_max: 100 } }
 
@@ -177,7 +177,7 @@ test('a result over the size of a task fails and does not change the data', asyn
 })
 
 test('a definition with a kind without a handler is refused, and a stored one always compiles', async () => {
-  const { bed, engine } = await opened()
+  const { harness, engine } = await opened()
   for (const type of ['git_call', 'db_call', 'api_form']) {
     await assert.rejects(engine.processes.put(processWith([{ type }, go('done')])), {
       code: 'bad_definition',
@@ -190,7 +190,7 @@ test('a definition with a kind without a handler is refused, and a stored one al
   engine.handle('db_call', () => ({ b: 2 }))
   await engine.processes.put(by_kind)
   await engine.close()
-  const next = await bed.open()
+  const next = await harness.open()
   const obj_id = await created(next)
   await turns(50)
   assert.equal((await taskOf(next, obj_id)).status, 'delayed', 'it waits for a handler')
@@ -217,7 +217,7 @@ test('a task that an import moves to a node that nothing runs or leads to fails 
     ['api_code', { lang: 'erl', src: '' }],
     ['x', { err_node_id: 'done' }],
   ] as const) {
-    const { bed, engine } = await opened()
+    const { harness, engine } = await opened()
     const before = lost(type, more) as { scheme: { nodes: { id: string }[] } }
     await engine.processes.put(before)
     const obj_id = await created(engine)
@@ -238,7 +238,7 @@ test('a task that an import moves to a node that nothing runs or leads to fails 
       assert.deepEqual((await atNode(engine, obj_id, 'done')).data, { a: 1, b: 2 })
     }
     await engine.close()
-    const next = await bed.open()
+    const next = await harness.open()
     assert.equal((await next.create({ conv_id: 1, data: {} })).proc, 'ok', 'it compiles again')
     await next.close()
   }
@@ -509,7 +509,7 @@ test('more jobs than memory holds delay no other job either, and each is done on
 })
 
 test('closing aborts handlers, and the job starts again under its key after the next opening', async () => {
-  const { bed, engine } = await opened()
+  const { harness, engine } = await opened()
   const keys: string[] = []
   const aborted: unknown[] = []
   const never: Handler = (_task, { signal, key }) => {
@@ -523,7 +523,7 @@ test('closing aborts handlers, and the job starts again under its key after the 
   await until(() => keys.length === 1)
   await engine.close()
   assert.deepEqual(aborted, keys)
-  const next = await bed.open()
+  const next = await harness.open()
   assert.equal((await taskOf(next, obj_id)).status, 'delayed')
   next.handle('db_call', (_task, { key }) => ({ key }))
   const task = await atNode(next, obj_id, 'done')
@@ -569,19 +569,19 @@ test('a timer of the node moves a task that waits for its handler', async () => 
 })
 
 test('after a new definition without the logic its tasks run their node again', async () => {
-  const { bed, engine } = await opened()
+  const { harness, engine } = await opened()
   engine.handle('db_call', () => new Promise(() => {}))
   await engine.processes.put(by_kind)
   const obj_id = await created(engine)
   await engine.close()
-  const next = await bed.open()
+  const next = await harness.open()
   await next.processes.put(processWith([go('done')]))
   assert.deepEqual((await atNode(next, obj_id, 'done')).data, { a: 1 })
   await next.close()
 })
 
 test('options that are no number above 0 are refused', async () => {
-  const { bed, engine } = await opened()
+  const { harness, engine } = await opened()
   const bad: HandlerOptions[] = [
     { threads_max: 0 },
     { time_ms_max: -1 },
@@ -594,7 +594,7 @@ test('options that are no number above 0 are refused', async () => {
   for (const options of bad) {
     assert.throws(() => engine.handle('db_call', () => {}, options), RangeError)
     const handlers = { db_call: { handler: () => {}, ...options } }
-    await assert.rejects(bed.open({ handlers }), RangeError)
+    await assert.rejects(harness.open({ handlers }), RangeError)
   }
   assert.throws(() => engine.handle('', () => {}), RangeError)
   assert.throws(() => engine.handle('x', 1 as unknown as Handler), TypeError)

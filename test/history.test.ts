@@ -30,7 +30,7 @@ import {
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { anyCharacter } from './support/any-text.ts'
 import type { FakeClock } from './support/fake-clock.ts'
-import { type Bed, memoryBed, settled } from './support/model-setup.ts'
+import { type Harness, memoryHarness, settled } from './support/model-setup.ts'
 import { runs } from './support/short-run.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
@@ -191,7 +191,7 @@ const rows: readonly Row[] = [
 
 for (const [what, definitions, then, lines] of rows) {
   test(what, async () => {
-    const { engine, clock } = await begin(memoryBed())
+    const { engine, clock } = await begin(memoryHarness())
     for (const definition of definitions) await engine.processes.put(definition)
     for (const user of [7, 8]) await engine.processes.share('p', user)
     const op = { type: 'create', obj: 'task', ...target, data: {} }
@@ -207,19 +207,22 @@ for (const [what, definitions, then, lines] of rows) {
   })
 }
 
-async function begin(bed: Bed, history_max = 64): Promise<{ engine: Engine; clock: FakeClock }> {
-  const engine = await bed.open({ limits: { history_max } })
+async function begin(
+  harness: Harness,
+  history_max = 64,
+): Promise<{ engine: Engine; clock: FakeClock }> {
+  const engine = await harness.open({ limits: { history_max } })
   engine.handle('db_call', () => ({ a: 1 }))
   for (const id of [7, 8]) await engine.users.add({ id }).catch(() => {})
-  return { engine, clock: bed.clock }
+  return { engine, clock: harness.clock }
 }
 
 test('the last entries are kept, over restarts and other bounds, and a task says when', async () => {
-  const bed = memoryBed()
+  const harness = memoryHarness()
   const around = p({ start: go('a'), a: [callback(), go('b')], b: [callback(), go('a')] })
   const histories: (readonly [number, ...string[]])[] = []
   for (const history_max of [3, 3, 2, 0, 2]) {
-    const { engine, clock } = await begin(bed, history_max)
+    const { engine, clock } = await begin(harness, history_max)
     await engine.processes.put(around)
     const existing = await engine.task(target)
     if (existing === undefined) await engine.create({ ...target, data: {} })
@@ -240,7 +243,7 @@ test('the last entries are kept, over restarts and other bounds, and a task says
 })
 
 test('a task that is not kept is told with its last entries as it ended', async () => {
-  const bed = memoryBed()
+  const harness = memoryHarness()
   const nodes = {
     start: go('a'),
     a: callback(),
@@ -248,7 +251,7 @@ test('a task that is not kept is told with its last entries as it ended', async 
     c: go('end'),
     end: end({ save: false }),
   }
-  const { engine } = await begin(bed, 3)
+  const { engine } = await begin(harness, 3)
   // A task that it makes, and that runs behind it.
   await engine.processes.put(defineProcess({ id: 'q', nodes: { start: go('end'), end: kept } }))
   await engine.processes.put(p(nodes))

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
-import { by_title } from './support/handler-bed.ts'
+import { by_title } from './support/handler-harness.ts'
 import { arrived, connectRaw } from './support/http-raw.ts'
 import { codeOf, createBody, openHttp, type TestHttp } from './support/http-server.ts'
 

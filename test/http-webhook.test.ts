@@ -18,7 +18,7 @@ import {
   type TestHttp,
   user,
 } from './support/http-server.ts'
-import { fileBed } from './support/model-setup.ts'
+import { fileHarness } from './support/model-setup.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const hash = 'a'.repeat(40)
@@ -588,9 +588,9 @@ describe('a webhook of a definition', () => {
 
 describe('the secret of addresses', () => {
   test('is sealed in the file; addresses outlive restarts and a new key', async () => {
-    const bed = await fileBed()
+    const harness = await fileHarness()
     try {
-      const open = () => openEngine(bed.path, { public_url: 'https://x.example' })
+      const open = () => openEngine(harness.path, { public_url: 'https://x.example' })
       const engine = await open()
       await engine.processes.put(callbackProcess(7, {}))
       const before = await engine.processes.webhook(7, { address: 'new' })
@@ -598,12 +598,12 @@ describe('the secret of addresses', () => {
       assert.deepEqual(await engine.users.list(), [])
       assert.deepEqual((await engine.check()).breaches, [])
       await engine.close()
-      const bytes = await readFile(bed.path)
+      const bytes = await readFile(harness.path)
       assert.equal(bytes.indexOf((before.address as string).slice(-40)), -1)
       const again = await open()
       assert.deepEqual(await again.processes.webhook(7), before)
       await again.close()
-      await rename(`${bed.path}.key`, `${bed.path}.away`)
+      await rename(`${harness.path}.key`, `${harness.path}.away`)
       const locked = await open()
       await assert.rejects(locked.processes.webhook(7), { code: 'key_missing' })
       const http = await serveHttp(locked, { port: 0 })
@@ -618,22 +618,22 @@ describe('the secret of addresses', () => {
       assert.equal((task?.data as JsonObject)?.url ?? '', '', 'a task goes on without it')
       await locked.close()
     } finally {
-      await bed.remove()
+      await harness.remove()
     }
   })
 
   test('is not made where nothing needs it', async () => {
-    const bed = await fileBed()
+    const harness = await fileHarness()
     try {
-      const engine = await openEngine(bed.path)
+      const engine = await openEngine(harness.path)
       await engine.processes.put({
         ...plain,
         scheme: { nodes: [start([{ type: 'api_callback' }])] },
       })
       await engine.close()
-      await assert.rejects(readFile(`${bed.path}.key`), { code: 'ENOENT' })
+      await assert.rejects(readFile(`${harness.path}.key`), { code: 'ENOENT' })
     } finally {
-      await bed.remove()
+      await harness.remove()
     }
   })
 })

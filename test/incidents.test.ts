@@ -20,7 +20,7 @@ import { run, tempFolder } from './support/cli-run.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { makeClient, sharedAuthority } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
-import { linesLogger } from './support/handler-bed.ts'
+import { linesLogger } from './support/handler-harness.ts'
 import { sampled } from './support/metrics-samples.ts'
 import { cellsOf, runbookRows, type Traces } from './support/runbook.ts'
 

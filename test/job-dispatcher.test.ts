@@ -18,7 +18,7 @@ import {
 } from './support/call-stage.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { engineOn, memoryBed } from './support/model-setup.ts'
+import { engineOn, memoryHarness } from './support/model-setup.ts'
 
 async function drive(
   { engine }: Pick<Stage, 'engine'>,
@@ -81,7 +81,7 @@ test('a call that waits too long for a slot fails without being made', () => {
   const hanging = patient()
   return stage(
     hanging.answer,
-    async ({ bed: { clock }, server, engine }) => {
+    async ({ harness: { clock }, server, engine }) => {
       await engine.processes.put(processOf({ url: server.url, max_threads: 1 }))
       const create = () => engine.create({ conv_id, data: {} })
       const made = [await create(), await create(), await create()]
@@ -181,7 +181,7 @@ test('a paused process starts its calls when it is resumed', () => {
   const statuses = [500, 200]
   return stage(
     (_asked, _request, response) => response.writeHead(statuses.shift() ?? 400).end('{}'),
-    async ({ server, engine, bed: { clock } }) => {
+    async ({ server, engine, harness: { clock } }) => {
       await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 2 } }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const deadline_ms = clock.now_ms() + 60_000
@@ -224,7 +224,7 @@ test('a call whose host is at its limit gives its slot of the logic to the next'
 
 test('a task that its timer has moved gets no response', () => {
   const hanging = patient()
-  return stage(hanging.answer, async ({ bed: { clock }, server, engine }) => {
+  return stage(hanging.answer, async ({ harness: { clock }, server, engine }) => {
     const semaphors = [{ type: 'time', value: 30, to_node_id: 'late' }]
     await engine.processes.put(processOf({ url: server.url }, { semaphors }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 1 } })
@@ -334,5 +334,5 @@ test('a failed store starts no call again', async () => {
 })
 
 test('a host that is no HOST:PORT is refused at once', async () => {
-  await assert.rejects(memoryBed({ allow_hosts: ['localhost'] }).open(), { name: 'RangeError' })
+  await assert.rejects(memoryHarness({ allow_hosts: ['localhost'] }).open(), { name: 'RangeError' })
 })

@@ -67,7 +67,7 @@ const states: readonly (readonly [string, string, (key: string) => Promise<unkno
   ['unreadable', 'unreadable', async (key) => { await rm(key); await symlink(key, key) }, /cannot be read \(ELOOP\)/],
 ]
 
-interface Bed {
+interface Harness {
   readonly engine: ServedEngine
   readonly clock: ReturnType<typeof fakeClock>
   /** The events of the key, without those of the opening where it was right. */
@@ -76,7 +76,7 @@ interface Bed {
   ask(): Promise<Record<string, string>>
 }
 
-async function withServers(spoil: () => Promise<unknown>, fn: (bed: Bed) => Promise<void>) {
+async function withServers(spoil: () => Promise<unknown>, fn: (harness: Harness) => Promise<void>) {
   await spoil()
   const clock = fakeClock()
   const events: string[] = []

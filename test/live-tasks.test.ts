@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { settled } from '../src/testing.ts'
-import { go, linesLogger, opened, processWith, waiting } from './support/handler-bed.ts'
+import { go, linesLogger, opened, processWith, waiting } from './support/handler-harness.ts'
 
 const max = 50
 const limits = { process_tasks_max: max, moves_per_transaction_max: 20 }
@@ -50,11 +50,11 @@ for (const [name, logics, live, refused] of rows) {
 }
 
 test('what is stored counts after a reopening, and each departure makes room for one', async () => {
-  const { bed, engine: first } = await opened({ limits })
+  const { harness, engine: first } = await opened({ limits })
   await first.processes.put(processWith(waiting))
   await first.apply(creates(max))
   await first.close()
-  const engine = await bed.open()
+  const engine = await harness.open()
   const tried = async (): Promise<string> => (await engine.create({ conv_id: 1, data: {} })).proc
   assert.equal(await tried(), 'too_many_tasks')
   const { tasks } = await engine.tasks.list({ conv_id: 1 })

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nodes_max } from '../src/process/definition-limits.ts'
 import { settled } from '../src/testing.ts'
-import { opened } from './support/handler-bed.ts'
+import { opened } from './support/handler-harness.ts'
 
 const last = nodes_max - 1
 const to = (at: number): object => ({ type: 'go', to_node_id: `n${at}` })

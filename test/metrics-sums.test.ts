@@ -16,8 +16,8 @@ const times = <T>(count: number, make: (n: number) => T): T[] =>
   Array.from({ length: count }, (_, n) => make(n))
 
 test('what was sent over all servers at once is what a scrape tells', async (t) => {
-  const bed = await openHttp({ limits: { window_ms: 300_000 } })
-  const { engine } = bed
+  const harness = await openHttp({ limits: { window_ms: 300_000 } })
+  const { engine } = harness
   const grpc = await serveGrpc(engine, { port: 0, plain: true })
   const operator = await serveOperator(engine, { port: 0 })
   const client = openClient(grpc.address, undefined)
@@ -29,12 +29,12 @@ test('what was sent over all servers at once is what a scrape tells', async (t) 
   const missing = { conv_id, ref: 'none', data_json: Buffer.from('{}') }
   const two = (n: number): string => JSON.stringify({ ops: [create(`h${n}`), missed] })
   const sent = [
-    ...times(20, (n) => bed.send(two(n))),
-    ...times(10, (n) => bed.send(createBody(`b${n}`), { secret: 'wrong' })),
-    ...times(5, (n) => bed.send(createBody(`s${n}`), { timestamp: '1000000000' })),
-    ...times(5, () => bed.send('{')),
-    ...times(5, () => exchange(bed.port, 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n')),
-    ...times(5, () => exchange(bed.port, 'no HTTP\r\n\r\n')),
+    ...times(20, (n) => harness.send(two(n))),
+    ...times(10, (n) => harness.send(createBody(`b${n}`), { secret: 'wrong' })),
+    ...times(5, (n) => harness.send(createBody(`s${n}`), { timestamp: '1000000000' })),
+    ...times(5, () => harness.send('{')),
+    ...times(5, () => exchange(harness.port, 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n')),
+    ...times(5, () => exchange(harness.port, 'no HTTP\r\n\r\n')),
     ...times(20, (n) => client.call('CreateTask', createOp(`g${n}`).create ?? {})),
     ...times(10, () => client.statusOf('ModifyTask', missing)),
     ...times(5, (n) => client.apply(times(3, (at) => createOp(`a${n}-${at}`)))),
@@ -100,5 +100,5 @@ test('what was sent over all servers at once is what a scrape tells', async (t) 
   else t.diagnostic(`promtool is not on this machine (${error.message})`)
   await operator.drain()
   await grpc.drain()
-  await bed.close()
+  await harness.close()
 })

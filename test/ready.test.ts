@@ -31,7 +31,7 @@ interface Trouble {
 }
 
 /** A store on a disk that has what trouble the test gives it, and how often it was written. */
-function bed(limits: Parameters<typeof limitsWith>[0] = {}) {
+function harness(limits: Parameters<typeof limitsWith>[0] = {}) {
   const trouble: Trouble = {
     ...{ code: 'ok', key: undefined, is_broken: false, free_bytes: Number.MAX_SAFE_INTEGER },
     is_checkpoint_slow: false,
@@ -85,14 +85,14 @@ const rows: [string, Partial<Trouble>, Record<string, string>][] = [
 describe('not ready', () => {
   for (const [says, trouble, reasons] of rows) {
     test(says, async () => {
-      const one = bed()
+      const one = harness()
       Object.assign(one.trouble, trouble)
       assert.deepEqual(reasonsOf(await one.ready()), reasons)
     })
   }
 
   test('while a commit hangs: once waited for, then told at once, then ready again', async () => {
-    const { trouble, writes, clock, ready } = bed()
+    const { trouble, writes, clock, ready } = harness()
     let release = (): void => {}
     trouble.commit = () =>
       new Promise((resolve) => {
@@ -114,7 +114,7 @@ describe('not ready', () => {
   })
 
   test('while a commit of others hangs, without one of its own', async () => {
-    const { trouble, writes, store, ready } = bed({ ready_ms_max: 1 })
+    const { trouble, writes, store, ready } = harness({ ready_ms_max: 1 })
     let release = (): void => {}
     trouble.commit = () =>
       new Promise((resolve) => {
@@ -132,7 +132,7 @@ describe('not ready', () => {
   })
 
   test('is not what a checkpoint that hangs makes it, but it is told', async () => {
-    const { trouble, ready } = bed()
+    const { trouble, ready } = harness()
     trouble.is_checkpoint_slow = true
     const { ok, checks } = await ready()
     assert.deepEqual([ok, checks.disk.ok], [true, true])
@@ -140,7 +140,7 @@ describe('not ready', () => {
   })
 
   test('on a disk that fills between two checks', async () => {
-    const { trouble, clock, ready } = bed()
+    const { trouble, clock, ready } = harness()
     assert.deepEqual(reasonsOf(await ready()), {})
     trouble.free_bytes = 999
     assert.deepEqual(Object.keys(reasonsOf(await ready())), ['commit', 'disk'])
@@ -150,7 +150,7 @@ describe('not ready', () => {
   })
 
   test('by a clock that is set back', async () => {
-    const { clock, ready } = bed()
+    const { clock, ready } = harness()
     assert.deepEqual(reasonsOf(await ready()), {})
     clock.advance(-3_600_000)
     const { ok, uptime_s } = await ready()
@@ -184,7 +184,7 @@ test('a bug in a step of the background stops it, a store that closes does not b
 
 describe('a probe', () => {
   test('writes once a second at most, and not where others commit', async () => {
-    const { writes, clock, store, ready } = bed()
+    const { writes, clock, store, ready } = harness()
     const probe = async (): Promise<number> => {
       for (let n = 0; n < 10; n++) {
         assert.equal((await ready()).ok, true)

@@ -7,7 +7,7 @@ import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
-import { counting_process, createOf, modifyOf } from './support/replay-bed.ts'
+import { counting_process, createOf, modifyOf } from './support/replay-harness.ts'
 import { turns } from './support/store-trees.ts'
 
 const a = { payer: 'certificate a' }
@@ -16,7 +16,7 @@ const user = { user: '13000' }
 const bound = (replay_bytes_max: number): EngineOptions => ({ limits: { replay_bytes_max } })
 
 /** An engine that is closed and opened on a tree that stays. */
-async function openBed(options: EngineOptions = {}) {
+async function openHarness(options: EngineOptions = {}) {
   const tree = memoryTree()
   const clock = fakeClock()
   const told: object[] = []
@@ -49,9 +49,9 @@ async function openBed(options: EngineOptions = {}) {
   }
 }
 
-type Bed = Awaited<ReturnType<typeof openBed>>
+type Harness = Awaited<ReturnType<typeof openHarness>>
 
-async function fill({ send }: Bed, caller: object, name: string): Promise<number> {
+async function fill({ send }: Harness, caller: object, name: string): Promise<number> {
   for (let n = 0; n < 10_000; n++) {
     if ((await send(caller, `${name} ${n}`)) === 'rate_limited') return n
   }
@@ -59,61 +59,64 @@ async function fill({ send }: Bed, caller: object, name: string): Promise<number
 }
 
 test('a key belongs to its caller: two certificates with one key make two tasks', async () => {
-  const bed = await openBed()
-  await bed.send({}, 'k')
-  await bed.reopen()
-  const ids = [await bed.send(a, 'k'), await bed.send(b, 'k')]
+  const harness = await openHarness()
+  await harness.send({}, 'k')
+  await harness.reopen()
+  const ids = [await harness.send(a, 'k'), await harness.send(b, 'k')]
   assert.match(ids.join(), /^[0-9a-f]{24},[0-9a-f]{24}$/)
   assert.notEqual(ids[0], ids[1])
-  assert.deepEqual([await bed.send(a, 'k'), await bed.send(b, 'k')], ids)
-  await bed.close()
+  assert.deepEqual([await harness.send(a, 'k'), await harness.send(b, 'k')], ids)
+  await harness.close()
 })
 
 describe('replay_bytes_max', () => {
   test('leaves each caller as much as is free, and repeats are answered', async () => {
-    const bed = await openBed(bound(30_000))
-    const first = await bed.send(a, 'first')
-    const counts = [await fill(bed, a, 'a'), await fill(bed, b, 'b')]
+    const harness = await openHarness(bound(30_000))
+    const first = await harness.send(a, 'first')
+    const counts = [await fill(harness, a, 'a'), await fill(harness, b, 'b')]
     assert.ok(counts[0] && counts[1] && counts[0] > 1.5 * counts[1], String(counts))
-    assert.ok(bed.bytes() > 20_000 && bed.bytes() < 30_000, String(bed.bytes()))
+    assert.ok(harness.bytes() > 20_000 && harness.bytes() < 30_000, String(harness.bytes()))
     assert.deepEqual(
-      [await bed.send(a, 'first'), await bed.send(a, 'a 0', modifyOf('none'))],
+      [await harness.send(a, 'first'), await harness.send(a, 'a 0', modifyOf('none'))],
       [first, 'request_key_reused'],
     )
-    assert.match(await bed.send(user, 'k'), /^[0-9a-f]{24}$/)
+    assert.match(await harness.send(user, 'k'), /^[0-9a-f]{24}$/)
     // What keeps nothing is applied.
-    assert.equal(await bed.send(a, 'show', { ...modifyOf('none'), type: 'show' }), 'not_found_task')
-    const lines = bed.told.filter((line) => 'event' in line && line.event === 'replays_full')
+    assert.equal(
+      await harness.send(a, 'show', { ...modifyOf('none'), type: 'show' }),
+      'not_found_task',
+    )
+    const lines = harness.told.filter((line) => 'event' in line && line.event === 'replays_full')
     assert.deepEqual(
       lines.map((line) => 'caller' in line && line.caller),
       [a.payer, b.payer],
     )
-    await bed.close()
+    await harness.close()
   })
 
   test('counts over a restart, and what has expired no more', async () => {
-    const bed = await openBed(bound(30_000))
-    await fill(bed, a, 'a')
-    const bytes = bed.bytes()
-    await bed.reopen()
-    assert.ok(bytes - bed.bytes() <= 200, `${bytes} and ${bed.bytes()}`)
-    await bed.send(a, 'more')
-    await bed.send(a, 'more still')
-    assert.equal(await bed.send(a, 'one more'), 'rate_limited')
-    await bed.pass(53)
-    assert.equal(bed.bytes(), 0)
-    assert.match(await bed.send(a, 'one more'), /^[0-9a-f]{24}$/)
-    await bed.close()
+    const harness = await openHarness(bound(30_000))
+    await fill(harness, a, 'a')
+    const bytes = harness.bytes()
+    await harness.reopen()
+    assert.ok(bytes - harness.bytes() <= 200, `${bytes} and ${harness.bytes()}`)
+    await harness.send(a, 'more')
+    await harness.send(a, 'more still')
+    assert.equal(await harness.send(a, 'one more'), 'rate_limited')
+    await harness.pass(53)
+    assert.equal(harness.bytes(), 0)
+    assert.match(await harness.send(a, 'one more'), /^[0-9a-f]{24}$/)
+    await harness.close()
   })
 
   test('of 0 is no bound, and what was not applied is not counted', async () => {
-    const bed = await openBed(bound(0))
-    for (let n = 0; n < 10; n++) await bed.send(a, `${n}`)
-    const bytes = bed.bytes()
+    const harness = await openHarness(bound(0))
+    for (let n = 0; n < 10; n++) await harness.send(a, `${n}`)
+    const bytes = harness.bytes()
     assert.ok(bytes > 0)
-    await bed.send(a, '0')
-    await bed.send(a, '0', modifyOf('none'))
-    assert.equal(bed.bytes(), bytes)
-    await bed.close()
+    await harness.send(a, '0')
+    await harness.send(a, '0', modifyOf('none'))
+    assert.equal(harness.bytes(), bytes)
+    await harness.close()
   })
 })

@@ -16,18 +16,18 @@ import type { Readable } from 'node:stream'
 import { after, test } from 'node:test'
 import { openEngine } from '../src/open.ts'
 import { freePort } from './support/free-port.ts'
-import { openCallers, sendSteadily } from './support/lane-callers.ts'
-import { type LaneFile, makeLaneFile } from './support/lane-file.ts'
-import { judgeLanes } from './support/lane-judge.ts'
-import { newLane } from './support/lanes.ts'
 import { top } from './support/package-folder.ts'
 import { buildChild } from './support/store-child.ts'
 import { movedEnv, unit_env, unit_words } from './support/unit.ts'
+import { newSequence } from './support/workload.ts'
+import { openCallers, sendSteadily } from './support/workload-callers.ts'
+import { makeWorkloadFile, type WorkloadFile } from './support/workload-file.ts'
+import { judgeWorkload } from './support/workload-judge.ts'
 
 const restarts = 1
 const kinds = ['http_path', 'grpc', 'single'] as const
 type Kind = (typeof kinds)[number]
-const lanes_of_kind = 3
+const sequences_of_kind = 3
 /** So many requests of each kind are answered between two restarts. */
 const answered_between = 40
 
@@ -45,7 +45,7 @@ interface Service {
   kill(): void
 }
 
-interface ServersFile extends LaneFile {
+interface ServersFile extends WorkloadFile {
   /** The program `conveyor`, as one file. */
   readonly script: string
 }
@@ -66,9 +66,9 @@ for (const [what, callers_of, start, is_refused, skip] of rows) {
     skip: skip ?? false,
   }, async (t) => {
     const child = await buildChild('../../bin/conveyor.ts')
-    const file: ServersFile = { script: child.script, ...(await makeLaneFile(child.folder)) }
-    const lanes = callers_of.flatMap((kind) =>
-      Array.from({ length: lanes_of_kind }, (_, at) => newLane(`${kind} ${at}`, kind)),
+    const file: ServersFile = { script: child.script, ...(await makeWorkloadFile(child.folder)) }
+    const sequences = callers_of.flatMap((kind) =>
+      Array.from({ length: sequences_of_kind }, (_, at) => newSequence(`${kind} ${at}`, kind)),
     )
     const gaps = newGaps(callers_of)
     const stop = new AbortController()
@@ -81,9 +81,9 @@ for (const [what, callers_of, start, is_refused, skip] of rows) {
       const { http, grpc } = service
       const callers = await openCallers({ url: `http://${http}`, address: grpc, ...file.access })
       const all = Promise.all(
-        lanes.map((lane) => {
-          const onAck = () => gaps.answered(lane.kind as Kind)
-          return sendSteadily(lane, callers, { signal: stop.signal, onAck })
+        sequences.map((sequence) => {
+          const onAck = () => gaps.answered(sequence.kind as Kind)
+          return sendSteadily(sequence, callers, { signal: stop.signal, onAck })
         }),
       )
       for (let n = 0; n < restarts; n++) {
@@ -97,15 +97,15 @@ for (const [what, callers_of, start, is_refused, skip] of rows) {
       await service.end()
 
       const engine = await openEngine(file.path, { background: false })
-      const { verdict, there } = await judgeLanes(engine, lanes)
+      const { verdict, there } = await judgeWorkload(engine, sequences)
       await engine.close()
       assert.deepEqual(verdict, { lost: [], half: [], strange: [], double: [], breaches: [] })
-      for (const lane of lanes)
-        assert.equal(there.get(lane), lane.acked, `${lane.name} was cut off`)
+      for (const sequence of sequences)
+        assert.equal(there.get(sequence), sequence.acked, `${sequence.name} was cut off`)
       const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0)
       const refused = sum(unserved.map(({ refused }) => refused))
       assert.equal(refused > 0, is_refused, `${refused} found nobody listening`)
-      const answered = sum(lanes.map(({ acked }) => acked))
+      const answered = sum(sequences.map(({ acked }) => acked))
       const broke = sum(unserved.map(({ broke }) => broke))
       t.diagnostic(`${answered} answered, ${broke} broke off before a server accepted them`)
       for (const kind of callers_of) t.diagnostic(`without ${kind}: ${gaps.text(kind)}`)

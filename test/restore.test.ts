@@ -94,9 +94,9 @@ describe('the drill', () => {
     const client = await connect({ url: served.url, user, secret, retries_max: 0 })
     const acked: string[] = []
     let onAck = (): void => {}
-    const load = async (lane: number): Promise<void> => {
+    const load = async (sequence: number): Promise<void> => {
       for (let n = 0; ; n++) {
-        const ref = `${lane}-${n}`
+        const ref = `${sequence}-${n}`
         const ops = [7, 8].map(
           (conv_id) => ({ type: 'create', conv_id, ref, data: { n } }) as const,
         )
@@ -114,13 +114,13 @@ describe('the drill', () => {
         const wanted = acked.length + count
         onAck = () => acked.length >= wanted && resolve()
       })
-    const lanes = [0, 1, 2, 3].map(load)
+    const sequences = [0, 1, 2, 3].map(load)
     await acks(40)
     const before_backup = [...acked]
     const made = await ok(['backup', backup, '--db', path, '--json'])
     await acks(40)
     served.child.kill('SIGKILL')
-    await Promise.all([...lanes, served.ended])
+    await Promise.all([...sequences, served.ended])
     await client.close()
     const [{ key_id }] = rowsOf(made.out) as [{ key_id: string }]
     for (const name of [path, `${path}.key`]) await rm(name)

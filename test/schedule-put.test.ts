@@ -5,23 +5,23 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ScheduleInput } from '../src/engine/api/schedule-api.ts'
 import { isFault, rawJson } from '../src/index.ts'
-import { hour_ms, madeBy, minute_ms, pass, tasksOf, withBed } from './support/schedule-setup.ts'
+import { hour_ms, madeBy, minute_ms, pass, tasksOf, withHarness } from './support/schedule-setup.ts'
 
 describe('put', () => {
   const s: ScheduleInput = { id: 's', every_ms: hour_ms, conv_id: 'job', data: { a: 1, n: 2 } }
 
   it('the same definition changes nothing, another one replaces it', () =>
-    withBed(async (bed, engine) => {
-      const from_ms = bed.clock.now_ms()
+    withHarness(async (harness, engine) => {
+      const from_ms = harness.clock.now_ms()
       const first = { id: 's', state: 'created', next_ms: from_ms + hour_ms }
       assert.deepEqual(await engine.schedules.put(s), first)
-      await pass(bed, 10 * minute_ms)
+      await pass(harness, 10 * minute_ms)
       const same = { ...s, data: { n: 2, a: 1 }, timezone: 'UTC', catch_up: 'latest' } as const
       assert.deepEqual(await engine.schedules.put(same), { ...first, state: 'unchanged' })
       const next_ms = from_ms + 10 * minute_ms + hour_ms
       const other = { ...s, data: { n: 3 }, due_key: 'due_ms' }
       assert.deepEqual(await engine.schedules.put(other), { id: 's', state: 'updated', next_ms })
-      await pass(bed, hour_ms)
+      await pass(harness, hour_ms)
       const [task] = await tasksOf(engine)
       assert.deepEqual(task?.data, { n: 3, due_ms: next_ms })
       assert.equal(task.user_id, null)
@@ -30,10 +30,10 @@ describe('put', () => {
     }))
 
   it('of a past time is refused, of one that was made changes nothing', () =>
-    withBed(async (bed, engine) => {
-      const once = { id: 'once', at_ms: bed.clock.now_ms() + 1, conv_id: 'job' }
+    withHarness(async (harness, engine) => {
+      const once = { id: 'once', at_ms: harness.clock.now_ms() + 1, conv_id: 'job' }
       assert.equal((await engine.schedules.put(once)).state, 'created')
-      await pass(bed, 1)
+      await pass(harness, 1)
       assert.deepEqual(await engine.schedules.put(once), {
         id: 'once',
         state: 'unchanged',
@@ -101,7 +101,7 @@ describe('put', () => {
   ]
   for (const [given, sentence] of rows) {
     it(`${JSON.stringify(given).slice(0, 70)} is refused`, () =>
-      withBed(async (_bed, engine) => {
+      withHarness(async (_harness, engine) => {
         const input = { id: 's', conv_id: 'job', ...given } as ScheduleInput
         const error: unknown = await engine.schedules.put(input).then(undefined, (thrown) => thrown)
         assert.ok(isFault(error) && error.code === 'bad_schedule', String(error))
@@ -112,7 +112,7 @@ describe('put', () => {
   }
 
   it('for a process that is not there is refused', () =>
-    withBed(async (_bed, engine) => {
+    withHarness(async (_harness, engine) => {
       const missing = engine.schedules.put({ ...s, conv_id: 'nowhere' })
       await assert.rejects(missing, { code: 'conv_not_found' })
       return engine
@@ -121,22 +121,22 @@ describe('put', () => {
 
 describe('pause, resume, run and remove', () => {
   it('do so, and refuse an unknown id', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       const { schedules } = engine
       await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job', due_key: 'n' })
       await schedules.pause('s')
       await engine.schedules.put({ id: 's', cron: '30 * * * *', conv_id: 'job', due_key: 'n' })
       assert.equal((await schedules.show('s')).state, 'paused', 'a new definition does not resume')
-      await pass(bed, 25 * minute_ms)
+      await pass(harness, 25 * minute_ms)
       const ran = await schedules.run('s')
       assert.deepEqual([ran.proc, ran.ref], ['ok', 's/run@2026-01-01T00:25:00.000Z'])
       const [task] = await tasksOf(engine)
-      assert.deepEqual(task?.data, { n: bed.clock.now_ms() })
+      assert.deepEqual(task?.data, { n: harness.clock.now_ms() })
       await schedules.resume('s')
-      await pass(bed, 5 * minute_ms)
+      await pass(harness, 5 * minute_ms)
       assert.deepEqual(await madeBy(engine, 's'), ['2026-01-01T00:30:00Z'])
       await schedules.remove('s')
-      await pass(bed, 2 * hour_ms)
+      await pass(harness, 2 * hour_ms)
       assert.equal((await tasksOf(engine)).length, 2)
       for (const call of ['show', 'pause', 'resume', 'run', 'remove'] as const) {
         await assert.rejects(schedules[call]('s'), {
@@ -148,11 +148,11 @@ describe('pause, resume, run and remove', () => {
     }))
 
   it('with timers off nothing is created, and run works', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       await engine.close()
-      const off = await bed.open({ background: false })
-      bed.clock.advance(hour_ms)
+      const off = await harness.open({ background: false })
+      harness.clock.advance(hour_ms)
       await off.schedules.run('s')
       await off.flush()
       assert.deepEqual(await madeBy(off, 's'), [])
@@ -161,11 +161,11 @@ describe('pause, resume, run and remove', () => {
     }))
 
   it('are refused once the engine is closed', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
       await engine.close()
       await assert.rejects(engine.schedules.pause('s'), { code: 'shutting_down' })
       await assert.rejects(engine.schedules.run('s'), { code: 'shutting_down' })
-      return bed.open()
+      return harness.open()
     }))
 })

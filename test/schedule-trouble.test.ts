@@ -28,7 +28,7 @@ import {
   pass,
   scheduled,
   tasksOf,
-  withBed,
+  withHarness,
 } from './support/schedule-setup.ts'
 import { buildChild } from './support/store-child.ts'
 
@@ -235,13 +235,13 @@ describe('a refused due time', () => {
   ]
   for (const [what, proc, begin, end, made] of rows) {
     it(`${what}: is recorded`, () =>
-      withBed(async (bed, first) => {
+      withHarness(async (harness, first) => {
         await first.close()
         const lines: object[] = []
         const warn = (fields: object) => lines.push(fields)
-        const engine = await bed.open({ logger: { debug() {}, info() {}, warn, error: warn } })
+        const engine = await harness.open({ logger: { debug() {}, info() {}, warn, error: warn } })
         await begin(engine)
-        await pass(bed, 2 * hour_ms, hour_ms)
+        await pass(harness, 2 * hour_ms, hour_ms)
         const { last } = await engine.schedules.show('s')
         assert.equal(last?.proc, proc)
         assert.ok(last.description)
@@ -249,8 +249,8 @@ describe('a refused due time', () => {
         const line = { event: 'schedule_refused', schedule: 's', due_ms, ref, code: proc }
         assert.deepEqual(lines.at(-1), line)
         await end(engine)
-        await settled(bed.clock)
-        await pass(bed, hour_ms)
+        await settled(harness.clock)
+        await pass(harness, hour_ms)
         const wanted = made.map((time) => `2026-01-01T${time}Z`)
         assert.deepEqual(await madeBy(engine, 's'), wanted)
         return engine

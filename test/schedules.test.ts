@@ -14,7 +14,7 @@ import {
   minute_ms,
   pass,
   tasksOf,
-  withBed,
+  withHarness,
 } from './support/schedule-setup.ts'
 import { is_slow } from './support/short-run.ts'
 
@@ -77,8 +77,8 @@ const days = is_slow ? 21 : 6
 
 describe('thousands of due times in virtual days', () => {
   it('each create one task, at its time or after it, in two zones', () =>
-    withBed(async (bed, engine) => {
-      const { clock } = bed
+    withHarness(async (harness, engine) => {
+      const { clock } = harness
       const began_ms = Date.parse('2026-03-26T00:00:00Z')
       clock.set(began_ms)
       const each: readonly ScheduleInput[] = [
@@ -91,9 +91,9 @@ describe('thousands of due times in virtual days', () => {
       for (const one of each) await engine.schedules.put({ ...one, catch_up: 'all' })
       for (let day = 0; day < days; day++) {
         // Steps of all lengths: on time, a little late, and missed.
-        for (const step of [1, 59_999, 60_001, 5 * hour_ms]) await pass(bed, step)
+        for (const step of [1, 59_999, 60_001, 5 * hour_ms]) await pass(harness, step)
         clock.set(clock.now_ms() - hour_ms)
-        await pass(bed, 20 * hour_ms, 2 * hour_ms - 1)
+        await pass(harness, 20 * hour_ms, 2 * hour_ms - 1)
       }
       const to_ms = Math.max(...(await tasksOf(engine)).map((task) => task.create_time_ms))
       for (const { id, cron, timezone = 'UTC', ...one } of each) {
@@ -130,21 +130,21 @@ describe('thousands of due times in virtual days', () => {
     }))
 
   it('not a millisecond early', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       await engine.schedules.put({ id: 's', every_ms: 1_000, conv_id: 'job' })
-      await pass(bed, 999)
+      await pass(harness, 999)
       assert.deepEqual(await madeBy(engine, 's'), [])
-      await pass(bed, 1)
+      await pass(harness, 1)
       assert.deepEqual(await madeBy(engine, 's'), ['2026-01-01T00:00:01Z'])
       return engine
     }))
 
   it('a thousand schedules due at one moment', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       const ids = Array.from({ length: 1_000 }, (_, n) => `s${n}`)
       const puts = ids.map((id) => engine.schedules.put({ id, cron: '0 * * * *', conv_id: 'job' }))
       await Promise.all(puts)
-      await pass(bed, hour_ms)
+      await pass(harness, hour_ms)
       assert.equal((await tasksOf(engine)).length, 1_000)
       await assert.rejects(engine.schedules.put({ id: 'more', every_ms: 1_000, conv_id: 'job' }), {
         code: 'not_possible',
@@ -176,17 +176,18 @@ describe('what was missed', () => {
   for (const start of starts) {
     for (const [catch_up, cron, for_ms, wanted] of rows) {
       it(`${start} for ${for_ms / 1000} s: ${catch_up} of ${cron} makes ${wanted.length}`, () =>
-        withBed(
-          async (bed, first) => {
+        withHarness(
+          async (harness, first) => {
             let engine = first
-            const { clock } = bed
+            const { clock } = harness
             await engine.schedules.put({ id: 's', cron, conv_id: 'job', catch_up })
             if (start === 'closed') await engine.close()
             if (start === 'schedule paused') await engine.schedules.pause('s')
             if (start === 'process paused') await engine.processes.pause('job')
-            if (start === 'process paused' || start === 'schedule paused') await pass(bed, for_ms)
+            if (start === 'process paused' || start === 'schedule paused')
+              await pass(harness, for_ms)
             else clock.set(clock.now_ms() + for_ms)
-            if (start === 'closed') engine = await bed.open()
+            if (start === 'closed') engine = await harness.open()
             assert.deepEqual(await madeBy(engine, 's'), [])
             if (start === 'schedule paused') await engine.schedules.resume('s')
             if (start === 'process paused') await engine.processes.resume('job')
@@ -219,8 +220,8 @@ describe('what was missed', () => {
       if (message.endsWith('are left out')) told.push(turn)
     }
     const logger = { debug: line, info: line, warn, error: line }
-    await withBed(
-      async (bed, engine) => {
+    await withHarness(
+      async (harness, engine) => {
         for (const id of ['a', 'b', 'c']) {
           await engine.schedules.put({ id, cron: '* * * * *', conv_id: 'job', catch_up: 'all' })
         }
@@ -230,7 +231,7 @@ describe('what was missed', () => {
           if (!is_over) setImmediate(count)
         }
         count()
-        await pass(bed, 48 * hour_ms)
+        await pass(harness, 48 * hour_ms)
         is_over = true
         assert.equal(new Set(told).size, 3)
         return engine
@@ -240,14 +241,14 @@ describe('what was missed', () => {
   })
 
   it('a year of seconds is looked up, not counted', () =>
-    withBed(async (bed, engine) => {
+    withHarness(async (harness, engine) => {
       const cron = '* * * * * *'
       await engine.schedules.put({ id: 'all', cron, conv_id: 'job', catch_up: 'all' })
       await engine.schedules.put({ id: 'latest', cron, conv_id: 'job' })
       await engine.close()
-      bed.clock.set(Date.parse('2027-01-01'))
-      const again = await bed.open()
-      await settled(bed.clock)
+      harness.clock.set(Date.parse('2027-01-01'))
+      const again = await harness.open()
+      await settled(harness.clock)
       const all = await madeBy(again, 'all')
       assert.deepEqual(
         [all.length, all[0], all.at(-1)],
@@ -260,14 +261,14 @@ describe('what was missed', () => {
 
 describe('a clock that is set back', () => {
   it('makes no due time twice, also for a new definition', () =>
-    withBed(async (bed, engine) => {
-      const { clock } = bed
+    withHarness(async (harness, engine) => {
+      const { clock } = harness
       await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job' })
-      await pass(bed, 2 * hour_ms, hour_ms)
+      await pass(harness, 2 * hour_ms, hour_ms)
       clock.set(clock.now_ms() - 90 * minute_ms)
-      await pass(bed, 89 * minute_ms, minute_ms)
+      await pass(harness, 89 * minute_ms, minute_ms)
       await engine.schedules.put({ id: 's', cron: '0 * * * *', conv_id: 'job', data: { n: 2 } })
-      await pass(bed, hour_ms + minute_ms, minute_ms)
+      await pass(harness, hour_ms + minute_ms, minute_ms)
       const made = ['2026-01-01T01:00:00Z', '2026-01-01T02:00:00Z', '2026-01-01T03:00:00Z']
       assert.deepEqual(await madeBy(engine, 's'), made)
       assert.equal((await engine.schedules.show('s')).last?.proc, 'ok')

@@ -9,7 +9,7 @@ import { dataTextOf } from '../src/client/sent-op.ts'
 import { setData, when } from '../src/define-steps.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
-import { by_kind, created, processWith, waiting } from './support/handler-bed.ts'
+import { by_kind, created, processWith, waiting } from './support/handler-harness.ts'
 
 const levels = 20
 const reads_max = 2 ** levels / 2

@@ -61,13 +61,13 @@ test('a chunk is taken as what it is alone', () => {
   }
 })
 
-interface Bed extends AsyncDisposable {
+interface Harness extends AsyncDisposable {
   readonly partition: number
   readonly connection: NonNullable<typeof connection>
   sql(text: string, values?: readonly unknown[]): Promise<unknown>
 }
 
-async function newBed(): Promise<Bed> {
+async function newHarness(): Promise<Harness> {
   assert.ok(postgres !== undefined && connection !== undefined)
   const partition = await setup.ownedPartition(postgres.url(), connection)
   const sql = (text: string, values: readonly unknown[] = []) =>
@@ -83,7 +83,7 @@ const breaks = (at: number, error = new Error('cut off')): (() => void) => {
 }
 
 test('what was cut off while it was written is no snapshot, and goes', { skip }, async () => {
-  const { partition, connection, sql } = await newBed()
+  const { partition, connection, sql } = await newHarness()
   const before = newDraft(partition, 5)
   await write(connection, before, entriesOf(60, 'before'))
   const entries = entriesOf(120, 'cut off')
@@ -113,7 +113,7 @@ test('what was cut off while it was written is no snapshot, and goes', { skip },
 })
 
 test('a former owner completes no snapshot, and removes none', { skip }, async () => {
-  const { partition, connection, sql } = await newBed()
+  const { partition, connection, sql } = await newHarness()
   const takeOver = async (): Promise<void> => {
     await sql('UPDATE conveyor.owner SET epoch = 2 WHERE partition = $1')
   }
@@ -130,7 +130,7 @@ test('a former owner completes no snapshot, and removes none', { skip }, async (
 })
 
 test('a state is loaded as it was, whatever cut the loading off before', { skip }, async () => {
-  const { partition, connection } = await newBed()
+  const { partition, connection } = await newHarness()
   const entries = entriesOf(200, 'loaded')
   await write(connection, newDraft(partition, 5), entries)
   const path = newPath()
@@ -174,7 +174,7 @@ test('a snapshot that is damaged is refused, and one that has gone is left', { s
     ],
   ]
   for (const [damage, says] of damages) {
-    const { partition, connection, sql } = await newBed()
+    const { partition, connection, sql } = await newHarness()
     const entries = entriesOf(60, 'whole')
     await write(connection, newDraft(partition, 3), entriesOf(60, 'other'))
     const draft = newDraft(partition, 5)
@@ -221,7 +221,7 @@ test('the log before a snapshot goes, but for what members need', { skip }, asyn
     [[[0, 0]], 100_000, 60],
   ]
   for (const [members, behind_bytes_max, first] of rows) {
-    const { partition, connection, sql } = await newBed()
+    const { partition, connection, sql } = await newHarness()
     await sql(`INSERT INTO conveyor.log (partition, seq, epoch, frame) SELECT $1, n, 1,
       convert_to(repeat('f', 1000), 'UTF8') FROM generate_series(1, 100) AS n`)
     for (const [seq, minutes] of members) {
@@ -246,7 +246,7 @@ const kills = is_slow ? 12 : 1
 
 test('a kill at any step leaves the snapshot before, or the new one', { skip }, async () => {
   for (let n = 0; n < kills; n++) {
-    const { partition, connection } = await newBed()
+    const { partition, connection } = await newHarness()
     const before = entriesOf(100, 'before')
     await write(connection, newDraft(partition, 5), before)
     const path = newPath()

@@ -14,7 +14,7 @@ import { changesOf } from '../src/store/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { engineOn, memoryBed, settled } from './support/model-setup.ts'
+import { engineOn, memoryHarness, settled } from './support/model-setup.ts'
 import { go } from './support/processes.ts'
 
 const node = (id: string, obj_type: number, logics: object[], semaphors: object[] = []) => ({
@@ -48,7 +48,7 @@ const modify = (ref: string): object => ({ ...create(ref), type: 'modify' })
 
 test('ops, requests, jobs, timers and tasks are counted once each', async () => {
   let calls = 0
-  const bed = memoryBed({
+  const harness = memoryHarness({
     limits: { ops_max: 5 },
     handlers: {
       Work: {
@@ -59,7 +59,7 @@ test('ops, requests, jobs, timers and tasks are counted once each', async () => 
       },
     },
   })
-  const engine = await bed.open()
+  const engine = await harness.open()
   await engine.processes.put(waits('p'))
   const before = engine.statistics()
   assert.deepEqual([before.ops, before.tasks.created], [{ create: { ok: 1 } }, 1], 'the sentinel')
@@ -80,8 +80,8 @@ test('ops, requests, jobs, timers and tasks are counted once each', async () => 
   await engine.apply([modify('r0')])
   await engine.tasks.cancel({ conv_id: 'p', ref: 'r1' })
   for (let n = 0; n < 3; n++) {
-    bed.clock.advance(n * 1_000)
-    await settled(bed.clock)
+    harness.clock.advance(n * 1_000)
+    await settled(harness.clock)
   }
 
   const { ops, requests, jobs, tasks, timers_fired, queue, due_lag_ms } = engine.statistics()
@@ -133,14 +133,14 @@ test('a transaction that is rolled back counts nothing, and one that fails count
 })
 
 test('due lag grows while nothing fires, and is over once all has fired', async () => {
-  const bed = memoryBed()
-  const engine = await bed.open()
+  const harness = memoryHarness()
+  const engine = await harness.open()
   await engine.processes.put(waits('p'))
   await engine.apply([create('r')])
-  await settled(bed.clock)
-  bed.clock.advance(61_000)
+  await settled(harness.clock)
+  harness.clock.advance(61_000)
   assert.equal(engine.statistics().due_lag_ms, 60_000)
-  await settled(bed.clock)
+  await settled(harness.clock)
   assert.equal(engine.statistics().due_lag_ms, 0)
   await engine.close()
 })

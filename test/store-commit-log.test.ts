@@ -14,7 +14,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { assertState, groupOf, stateOf } from './support/commit-log-setup.ts'
 import { openInProcess } from './support/in-process-tree.ts'
 import { quickFolder } from './support/store-folder.ts'
-import { storeSuite, type TreeBed } from './support/store-suite.ts'
+import { storeSuite, type TreeHarness } from './support/store-suite.ts'
 import { turns } from './support/store-trees.ts'
 
 let folder: string
@@ -30,7 +30,10 @@ after(async () => {
 
 const id = Buffer.alloc(8, 7)
 
-function bedWith(bounds: Partial<CommitLogBounds>, folder: () => string): () => Promise<TreeBed> {
+function harnessWith(
+  bounds: Partial<CommitLogBounds>,
+  folder: () => string,
+): () => Promise<TreeHarness> {
   return async () => {
     const path = join(folder(), `${count++}.conveyor`)
     const opened: Tree[] = []
@@ -60,12 +63,12 @@ const is_slow = process.env.CONVEYOR_SLOW === '1'
 // On a real disk, which may take direct writes.
 storeSuite(
   'commit log',
-  bedWith({}, () => folder),
+  harnessWith({}, () => folder),
   is_slow ? 100 : 25,
 )
 storeSuite(
   'commit log with a checkpoint at all times',
-  bedWith(tiny, () => quick),
+  harnessWith(tiny, () => quick),
   is_slow ? 100 : 12,
 )
 

@@ -13,7 +13,7 @@ import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
 import { is_slow } from './support/short-run.ts'
 import { quick_place, quickFolder } from './support/store-folder.ts'
-import { storeSuite, type TreeBed } from './support/store-suite.ts'
+import { storeSuite, type TreeHarness } from './support/store-suite.ts'
 
 const postgres = await postgresOrSkip({ parent: quick_place })
 let folder = ''
@@ -23,7 +23,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-async function makeBed(): Promise<TreeBed> {
+async function makeHarness(): Promise<TreeHarness> {
   const partition = ++count
   const path = join(folder, `${partition}.conveyor`)
   const url = postgres?.url() as string
@@ -56,7 +56,7 @@ async function makeBed(): Promise<TreeBed> {
   }
 }
 
-if (no_postgres === undefined) storeSuite('PostgreSQL', makeBed, is_slow ? 100 : 8)
+if (no_postgres === undefined) storeSuite('PostgreSQL', makeHarness, is_slow ? 100 : 8)
 else test('the store over PostgreSQL', { skip: no_postgres }, () => {})
 
 test('an open node that does nothing keeps no process alive', { skip: no_postgres }, async () => {

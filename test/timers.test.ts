@@ -10,7 +10,7 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
-import { type Bed, engineOn, memoryBed, settled } from './support/model-setup.ts'
+import { engineOn, type Harness, memoryHarness, settled } from './support/model-setup.ts'
 import { tasksOf } from './support/tasks-of.ts'
 
 const hour_ms = 3_600_000
@@ -32,15 +32,15 @@ function waitingProcess(obj_id: string): object {
   }
 }
 
-async function withBed(
-  fn: (bed: Bed, engine: Engine) => Promise<Engine>,
+async function withHarness(
+  fn: (harness: Harness, engine: Engine) => Promise<Engine>,
   options = {},
 ): Promise<void> {
-  const bed = memoryBed(options)
-  const engine = await bed.open()
+  const harness = memoryHarness(options)
+  const engine = await harness.open()
   for (const conv_id of ['p', 'q', 'r']) await engine.processes.put(waitingProcess(conv_id))
-  await settled(bed.clock)
-  const last = await fn(bed, engine)
+  await settled(harness.clock)
+  const last = await fn(harness, engine)
   assert.deepEqual((await last.check()).breaches, [])
   await last.close()
 }
@@ -58,7 +58,7 @@ async function statusOf(engine: Engine, conv_id: string, obj_id: string) {
 describe('due', () => {
   for (const after_ms of [1, 999, 1_000, day_ms, 2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 40]) {
     it(`in ${after_ms} ms: fires then, and not a millisecond earlier`, () =>
-      withBed(async ({ clock }, engine) => {
+      withHarness(async ({ clock }, engine) => {
         const obj_id = await createAt(engine, 'p', clock.now_ms() + after_ms)
         clock.advance(after_ms - 1)
         await settled(clock)
@@ -72,7 +72,7 @@ describe('due', () => {
   }
 
   it('in the past: fires at once', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const obj_id = await createAt(engine, 'p', 0)
       await settled(clock)
       assert.equal(await statusOf(engine, 'p', obj_id), 'processed')
@@ -80,7 +80,7 @@ describe('due', () => {
     }))
 
   it('in the past: fires after everything that was overdue before', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const now_ms = clock.now_ms()
       const ids = [await createAt(engine, 'p', now_ms + 1_000)]
       ids.push(await createAt(engine, 'q', now_ms + 2_000))
@@ -95,17 +95,17 @@ describe('due', () => {
     }))
 
   it('while closed: fires at once after reopening, in due order', () =>
-    withBed(async (bed, engine) => {
-      const { clock } = bed
+    withHarness(async (harness, engine) => {
+      const { clock } = harness
       const late = await createAt(engine, 'p', clock.now_ms() + 2_000)
       const early = await createAt(engine, 'q', clock.now_ms() + 1_000)
       const far = await createAt(engine, 'r', clock.now_ms() + day_ms)
       await engine.close()
       clock.set(clock.now_ms() + hour_ms)
-      const still = await bed.open({ background: false })
+      const still = await harness.open({ background: false })
       assert.equal(await statusOf(still, 'p', late), 'delayed', 'with timers off nothing rings')
       await still.close()
-      const again = await bed.open()
+      const again = await harness.open()
       const changes = again.changes()
       await settled(clock)
       const rung = [(await changes.next()).value, (await changes.next()).value]
@@ -118,7 +118,7 @@ describe('due', () => {
     }))
 
   it('a modify that resumes the task cancels its timer', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const obj_id = await createAt(engine, 'p', clock.now_ms() + 1_000)
       await engine.modify({ conv_id: 'p', obj_id, data: {} })
       const ended_ms = (await engine.task({ conv_id: 'p', obj_id }))?.change_time_ms
@@ -131,7 +131,7 @@ describe('due', () => {
 
 describe('order', () => {
   it('is by due time over all processes, whatever the order of creation and of slices', () =>
-    withBed(
+    withHarness(
       async ({ clock }, engine) => {
         const count = 200
         const made: string[] = []
@@ -156,7 +156,7 @@ describe('order', () => {
 
 describe('a clock that is set back', () => {
   it('delays timers until their time comes again', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const now_ms = clock.now_ms()
       const armed = await createAt(engine, 'p', now_ms + 10_000)
       clock.set(now_ms - hour_ms)
@@ -174,7 +174,7 @@ describe('a clock that is set back', () => {
     }))
 
   it('keeps ids and change times from falling', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const before = await createAt(engine, 'p', clock.now_ms() + day_ms)
       clock.set(clock.now_ms() - hour_ms)
       const after = await createAt(engine, 'p', clock.now_ms() + day_ms)
@@ -188,7 +188,7 @@ describe('a clock that is set back', () => {
 
 describe('a paused process', () => {
   it('keeps its timers, fires them in due order at resume, and delays no other', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       const now_ms = clock.now_ms()
       const places = [5, 1, 3, 2, 4]
       const ids: string[] = []
@@ -256,7 +256,7 @@ describe('slices', () => {
   }
 
   it('ten thousand timers due in one millisecond do not block ops', () =>
-    withBed(async ({ clock }, engine) => {
+    withHarness(async ({ clock }, engine) => {
       await createMany(engine, clock.now_ms() + 1_000)
       clock.advance(1_000)
       const seen: number[] = []
@@ -274,7 +274,7 @@ describe('slices', () => {
     }))
 
   it('ended tasks are removed after their retention time, not before, without blocking ops', () =>
-    withBed(
+    withHarness(
       async ({ clock }, engine) => {
         const began_ms = clock.now_ms()
         await createMany(engine, began_ms)

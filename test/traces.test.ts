@@ -28,7 +28,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import { openTelemetryTracing } from '../src/tracing.ts'
 import { callServer } from './support/call-server.ts'
 import { collect, openClient } from './support/grpc-client.ts'
-import { engineOn, fileBed, memoryBed, settled } from './support/model-setup.ts'
+import { engineOn, fileHarness, memoryHarness, settled } from './support/model-setup.ts'
 import {
   own_tracer,
   takeSpans as takeEnded,
@@ -150,8 +150,8 @@ const textOf = ({ name, attributes, events, links, status }: ReadableSpan): stri
 
 test('an HTTP create, hours of waiting, a restart and a call are one trace', async () => {
   const endpoint = await callServer((_asked, _request, response) => response.end('{"ok":1}'))
-  const bed = await fileBed({ ...with_traces, allow_hosts: [endpoint.host] })
-  const first = await bed.open()
+  const harness = await fileHarness({ ...with_traces, allow_hosts: [endpoint.host] })
+  const first = await harness.open()
   await first.processes.put(caller(`${endpoint.url}/mark-path/{{d}}?q=mark-query`))
   let obj_id = ''
   let secret = ''
@@ -164,8 +164,8 @@ test('an HTTP create, hours of waiting, a restart and a call are one trace', asy
   assert.equal((await first.task({ conv_id: 7, obj_id }))?.trace_id, trace_id)
   await first.close()
 
-  const second = await bed.open()
-  bed.clock.advance(hours_3)
+  const second = await harness.open()
+  harness.clock.advance(hours_3)
   const { status, trace_id: of_task } = await second.result({ conv_id: 7, obj_id })
   assert.deepEqual([status, of_task], ['processed', trace_id])
   assert.deepEqual((await second.check()).breaches, [])
@@ -191,7 +191,7 @@ test('an HTTP create, hours of waiting, a restart and a call are one trace', asy
   assert.deepEqual(sent, { trace_id, span_id: call.spanContext().spanId, flags: 1 })
   const all = spans.map(textOf).join()
   for (const mark of [...marks, secret, '13000/1700000000']) assert.ok(!all.includes(mark), mark)
-  await bed.remove()
+  await harness.remove()
   await endpoint.close()
 })
 
@@ -206,8 +206,8 @@ const given_contexts: readonly (readonly [string, readonly string[], boolean])[]
 ]
 
 test('a trace context that is malformed, sent twice or 10 kB begins a trace, at both servers', async () => {
-  const bed = memoryBed(with_traces)
-  const engine = await bed.open()
+  const harness = memoryHarness(with_traces)
+  const engine = await harness.open()
   await engine.processes.put(caller('http://127.0.0.1:1/'))
   const grpc = await serveGrpc(engine, { port: 0, plain: true, limits: large_heads })
   const client = openClient(grpc.address)
@@ -233,8 +233,8 @@ test('a trace context that is malformed, sent twice or 10 kB begins a trace, at 
 })
 
 test('over gRPC the call is the first span, and a batch of a stream has one of its own', async () => {
-  const bed = memoryBed(with_traces)
-  const engine = await bed.open()
+  const harness = memoryHarness(with_traces)
+  const engine = await harness.open()
   await engine.processes.put(caller('http://127.0.0.1:1/'))
   const grpc = await serveGrpc(engine, { port: 0, plain: true })
   const client = openClient(grpc.address)
@@ -275,8 +275,8 @@ test('over gRPC the call is the first span, and a batch of a stream has one of i
 })
 
 test('the library makes spans under the active one, and none without', async () => {
-  const bed = memoryBed(with_traces)
-  const engine = await bed.open()
+  const harness = memoryHarness(with_traces)
+  const engine = await harness.open()
   await engine.processes.put(caller('http://127.0.0.1:1/'))
   const create = (ref: string) => engine.create({ conv_id: 7, ref, data: {} })
   await create('none')
@@ -308,8 +308,8 @@ test('the library makes spans under the active one, and none without', async () 
 
 test('a modify with a trace of its own: the task goes on in its trace, and the spans are linked', async () => {
   const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
-  const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
-  const engine = await bed.open()
+  const harness = memoryHarness({ ...with_traces, allow_hosts: [endpoint.host] })
+  const engine = await harness.open()
   await engine.processes.put(caller(endpoint.url))
   const own = (flags: number, n: number) => ({ trace_id: `${n}`.repeat(32), span_id, flags })
   await engine.create({ conv_id: 7, ref: 'a', data: {} }, { trace: own(1, 1) })
@@ -321,7 +321,7 @@ test('a modify with a trace of its own: the task goes on in its trace, and the s
     (await engine.result({ conv_id: 7, obj_id: obj_id as string })).trace_id,
     '3'.repeat(32),
   )
-  await settled(bed.clock)
+  await settled(harness.clock)
   const spans = takeSpans()
   const in_trace = (n: number) =>
     treeOf(spans.filter((span) => span.spanContext().traceId === `${n}`.repeat(32)))
@@ -382,7 +382,7 @@ const works: readonly (readonly [string, object, readonly string[]])[] = [
 ]
 
 test('what tasks do goes on in their trace', async () => {
-  const engine = await memoryBed(with_traces).open()
+  const engine = await memoryHarness(with_traces).open()
   await engine.processes.put(oneNode(12, 'm', [rpc_reply]))
   engine.handle('work', async () => {
     own_tracer.startSpan('inner').end()
@@ -407,7 +407,7 @@ test('what tasks do goes on in their trace', async () => {
 })
 
 test('a synchronous request, the call that answers it and the answer are one trace', async () => {
-  const engine = await memoryBed(with_traces).open()
+  const engine = await memoryHarness(with_traces).open()
   const call = { type: 'api', method: 'POST', url: '{{__callback_url}}', err_node_id: 'bad' }
   await engine.processes.put({ ...oneNode(7, 'm', [{ ...call, extra: { n: '1' } }]) })
   await served(
@@ -436,7 +436,7 @@ test('a synchronous request, the call that answers it and the answer are one tra
 })
 
 test('a request within a span of the embedder’s server belongs to that', async () => {
-  const engine = await memoryBed(with_traces).open()
+  const engine = await memoryHarness(with_traces).open()
   await engine.processes.put(caller('http://127.0.0.1:1/'))
   const { secret } = await engine.users.add({ id: '13000' })
   await engine.processes.share(7, '13000')
@@ -466,7 +466,7 @@ test('lines of the log have the trace of their task', async () => {
   const told: Record<string, unknown>[] = []
   const line = (fields: object) => void told.push({ ...fields })
   const logger = { debug: line, info: line, warn: line, error: line }
-  const engine = await memoryBed({ ...with_traces, logger }).open()
+  const engine = await memoryHarness({ ...with_traces, logger }).open()
   await engine.processes.put(oneNode(10, 'fail', [callback_logic]))
   engine.handle('fail', () => 'no object')
   for (const trace of [given, undefined]) {
@@ -483,7 +483,7 @@ test('lines of the log have the trace of their task', async () => {
 })
 
 test('a handler runs under the span of its own task, or under none', async () => {
-  const engine = await memoryBed(with_traces).open()
+  const engine = await memoryHarness(with_traces).open()
   await engine.processes.put(oneNode(10, 'work', [callback_logic]))
   const active: (string | undefined)[] = []
   engine.handle('work', () => void active.push(trace.getActiveSpan()?.spanContext().traceId))
@@ -505,14 +505,14 @@ test('a handler runs under the span of its own task, or under none', async () =>
 
 test('a trace that is not recorded has no spans, and is remembered and handed on as that', async () => {
   const endpoint = await callServer((_asked, _request, response) => response.end('{}'))
-  const bed = memoryBed({ ...with_traces, allow_hosts: [endpoint.host] })
-  const engine = await bed.open()
+  const harness = memoryHarness({ ...with_traces, allow_hosts: [endpoint.host] })
+  const engine = await harness.open()
   await engine.processes.put(caller(endpoint.url))
   await served(engine, async ({ url, secret }) => {
     await post(url, secret, [createOp('a')], { traceparent: sampled.replace(/1$/, '0') })
   })
   await engine.create({ conv_id: 7, ref: 'b', data: {} }, { trace: { ...given, flags: 0 } })
-  bed.clock.advance(hours_3)
+  harness.clock.advance(hours_3)
   for (const ref of ['a', 'b']) {
     assert.equal((await engine.result({ conv_id: 7, ref })).trace_id, trace_id)
   }
@@ -583,7 +583,7 @@ for (const [name, startSpan] of Object.entries(broken_sdks)) {
     const told: string[] = []
     const emit = (line: object): void => void told.push(JSON.stringify(line))
     const logger = { debug: emit, info: emit, error: emit, warn: emit }
-    const engine = await memoryBed({ tracing: broken, logger }).open()
+    const engine = await memoryHarness({ tracing: broken, logger }).open()
     await engine.processes.put(oneNode(10, 'work', [callback_logic]))
     engine.handle('work', () => ({ n: 1 }))
     for (let n = 0; n < 3; n++) {
@@ -599,7 +599,7 @@ for (const [name, startSpan] of Object.entries(broken_sdks)) {
 }
 
 test('a request refused before its caller is known joins no trace; later ones have their code', async () => {
-  const engine = await memoryBed(with_traces).open()
+  const engine = await memoryHarness(with_traces).open()
   await engine.processes.put(caller('http://127.0.0.1:1/'))
   await served(engine, async ({ url, secret }) => {
     await post(url, 'wrong', [createOp('a')], { traceparent: sampled })

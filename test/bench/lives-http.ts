@@ -45,18 +45,20 @@ const calls = {
 
   async run(load: LivesLoad): Promise<Slot> {
     const { port, order, requests } = prepared as Prepared
-    const lanes = await Promise.all(Array.from({ length: load.callers }, () => openLane(port)))
+    const sequences = await Promise.all(
+      Array.from({ length: load.callers }, () => openSequence(port)),
+    )
     try {
       return await livesLoop(order, load, async (verb, n) => {
         const request = requests[verb].get(n)
         if (request === undefined) throw new Error('no more requests are prepared')
         requests[verb].delete(n)
-        const lane = lanes.pop() as Lane
-        await lane.send(verb, request)
-        lanes.push(lane)
+        const sequence = sequences.pop() as Sequence
+        await sequence.send(verb, request)
+        sequences.push(sequence)
       })
     } finally {
-      for (const lane of lanes) lane.close()
+      for (const sequence of sequences) sequence.close()
     }
   },
 }
@@ -72,7 +74,7 @@ function prepare(verb: WriteVerb, n: number): void {
 }
 
 /** A connection with one request in flight. */
-interface Lane {
+interface Sequence {
   send(verb: WriteVerb, request: Buffer): Promise<void>
   close(): void
 }
@@ -80,7 +82,7 @@ interface Lane {
 /** Good answers of one verb have one length. */
 const good_bytes: Record<WriteVerb, number> = { create: -1, modify: -1 }
 
-async function openLane(port: number): Promise<Lane> {
+async function openSequence(port: number): Promise<Sequence> {
   const expected = { ops: 1, good_bytes: -1 }
   let onAnswer = (): void => {}
   let onError = (_error: unknown): void => {}

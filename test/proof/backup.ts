@@ -25,7 +25,7 @@ const rekey_share = 0.15
 /** Of each file, under whose load they begin at any time. */
 const backups_each = 4
 const later_ms_max = 15
-const lanes_max = 6
+const sequences_max = 6
 /** So many there are while `cp` copies a file that is not small. */
 const cp_checkpoints = 2
 
@@ -81,10 +81,10 @@ async function tryFile(
   const below = (count: number): number => Math.floor(fraction() * count)
   const folder = await mkdtemp(join(program.folder, 'try-'))
   const path = join(folder, 'tasks.lmdb')
-  const lanes = 1 + below(lanes_max)
+  const sequences = 1 + below(sequences_max)
   let faults = 0
   try {
-    const started = await program.ask({ what: 'start', path, seed, lanes })
+    const started = await program.ask({ what: 'start', path, seed, sequences })
     if (started.error !== undefined) throw new Error(started.error)
     const wrong: string[] = []
     for (let n = 0; n < backups_each && wrong.length === 0; n++) {

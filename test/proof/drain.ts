@@ -1,31 +1,31 @@
-/** `npm run proof:drain`: see test/support/drain-bed.ts. */
-import { type DrainBed, newDrainCounts, openDrainBed } from '../support/drain-bed.ts'
+/** `npm run proof:drain`: see test/support/drain-harness.ts. */
+import { type DrainHarness, newDrainCounts, openDrainHarness } from '../support/drain-harness.ts'
 import { fractionsOf } from '../support/fractions.ts'
-import { buildKillChild } from '../support/kill-bed.ts'
+import { buildKillChild } from '../support/kill-harness.ts'
 import type { Edit } from '../support/store-child.ts'
 import { type Experiment, type Given, type Outcome, type Proof, tryEach } from './proof.ts'
 
 /** So many ends on one file. */
-const bed_rounds = 20
+const harness_rounds = 20
 
 async function drain(given: Given, edits: readonly Edit[]): Promise<Outcome> {
   const counts = newDrainCounts()
   const child = await buildKillChild(edits)
-  let bed: DrainBed | undefined
+  let harness: DrainHarness | undefined
   let rounds = 0
   try {
     const outcome = await tryEach(given, async (seed) => {
-      bed ??= await openDrainBed(child, counts)
-      const failure = await bed.round(fractionsOf(seed))
-      if (++rounds % bed_rounds === 0 || failure !== undefined) {
-        await bed.close()
-        bed = undefined
+      harness ??= await openDrainHarness(child, counts)
+      const failure = await harness.round(fractionsOf(seed))
+      if (++rounds % harness_rounds === 0 || failure !== undefined) {
+        await harness.close()
+        harness = undefined
       }
       return { faults: 1, ...(failure !== undefined && { failure }) }
     })
     return { ...outcome, figures: { ...counts } }
   } finally {
-    await bed?.close()
+    await harness?.close()
     await child.remove()
   }
 }

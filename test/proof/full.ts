@@ -1,20 +1,21 @@
 /** `npm run proof:full`: see test/support/disk/full-disk.ts. */
-import { makeFullBed } from '../support/disk/full-bed.ts'
+
 import { type Change, type Counts, fillDisk } from '../support/disk/full-disk.ts'
+import { makeFullHarness } from '../support/disk/full-harness.ts'
 import { mountDisk, never_looks } from '../support/disk/small-disk.ts'
 import type { Edit } from '../support/store-child.ts'
 import { type Given, type Proof, tryEach } from './proof.ts'
 
 async function run(given: Given, edits: readonly Edit[] = [], change: Change = {}) {
   const counts: Counts = { tmpfs: 0, ext4: 0, tasks: 0, refused: 0, kills: 0 }
-  const bed = await makeFullBed(edits)
+  const harness = await makeFullHarness(edits)
   try {
     const outcome = await tryEach(given, async (seed) => ({
-      faults: await fillDisk(bed, seed, change, counts),
+      faults: await fillDisk(harness, seed, change, counts),
     }))
     return { ...outcome, figures: { ...counts } }
   } finally {
-    await bed.remove()
+    await harness.remove()
   }
 }
 

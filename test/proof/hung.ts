@@ -1,6 +1,6 @@
-/** `npm run proof:hung`: see test/support/disk/hung-bed.ts. */
+/** `npm run proof:hung`: see test/support/disk/hung-harness.ts. */
 
-import { holdOnce } from '../support/disk/hung-bed.ts'
+import { holdOnce } from '../support/disk/hung-harness.ts'
 import {
   type Bounds,
   ends,
@@ -12,7 +12,7 @@ import {
   sound,
 } from '../support/disk/hung-hold.ts'
 import { holdLibrary } from '../support/disk/hung-library.ts'
-import { type HungBed, makeHungBed } from '../support/disk/hung-server.ts'
+import { type HungHarness, makeHungHarness } from '../support/disk/hung-server.ts'
 import { whyNoIoLibrary } from '../support/disk/io-library.ts'
 import { fractionsOf } from '../support/fractions.ts'
 import { slower } from '../support/waits.ts'
@@ -60,25 +60,25 @@ function planOf(seed: number, is_quick: boolean): Plan {
 }
 
 /** Is made once, for the claim and the controls. */
-let made: Promise<HungBed> | undefined
+let made: Promise<HungHarness> | undefined
 
-function prepared(): Promise<HungBed> {
-  made ??= makeHungBed().then((bed) => {
-    process.once('exit', bed.remove)
-    return bed
+function prepared(): Promise<HungHarness> {
+  made ??= makeHungHarness().then((harness) => {
+    process.once('exit', harness.remove)
+    return harness
   })
   return made
 }
 
 async function run(given: Given, program: Program, of?: Partial<Plan>): Promise<Outcome> {
-  const bed = await prepared()
+  const harness = await prepared()
   const counts: HungCounts = newHungCounts()
   const is_quick = given.n === quick_n || of !== undefined
   const hold = async (seed: number): Promise<Tried> => {
     const plan = { ...planOf(seed, is_quick), ...of }
     try {
-      if (plan.kind === 'library') await holdLibrary(bed, plan)
-      else await holdOnce(bed, plan, program, counts)
+      if (plan.kind === 'library') await holdLibrary(harness, plan)
+      else await holdOnce(harness, plan, program, counts)
       return { faults: 1 }
     } catch (error) {
       const { kind, end, bounds } = plan

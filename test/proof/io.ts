@@ -12,10 +12,10 @@
  */
 import { availableParallelism } from 'node:os'
 import {
-  type IoBed,
   type IoFault,
+  type IoHarness,
   isWrite,
-  makeIoBed,
+  makeIoHarness,
   type Point,
   type State,
   states,
@@ -53,11 +53,11 @@ function faultsOf(points: ReadonlyMap<State, readonly Point[]>): IoFault[] {
 }
 
 async function run(given: Given): Promise<Outcome> {
-  const bed = await makeIoBed()
+  const harness = await makeIoHarness()
   try {
-    return await runOn(bed, given)
+    return await runOn(harness, given)
   } finally {
-    await bed.remove()
+    await harness.remove()
   }
 }
 
@@ -65,21 +65,21 @@ async function run(given: Given): Promise<Outcome> {
 const few = 10
 
 /** All that may be tried, or what is to be tried again. */
-async function findFaults(bed: IoBed, { n, seed }: Given): Promise<readonly IoFault[]> {
+async function findFaults(harness: IoHarness, { n, seed }: Given): Promise<readonly IoFault[]> {
   const again = kept<IoFault>('io', { n, seed })
   if (again !== undefined) return [again]
   const points = new Map<State, readonly Point[]>()
   for (const [at, on] of states.entries()) {
-    if (n > few) points.set(on, await pointsOf(bed, on, 2))
-    else if (seed % states.length === at) points.set(on, await pointsOf(bed, on, 1))
+    if (n > few) points.set(on, await pointsOf(harness, on, 2))
+    else if (seed % states.length === at) points.set(on, await pointsOf(harness, on, 1))
   }
   const all = faultsOf(points)
   return n > few ? all : all.filter(isWrite)
 }
 
-async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
+async function runOn(harness: IoHarness, given: Given): Promise<Outcome> {
   const { n, seed } = given
-  const all = await findFaults(bed, given)
+  const all = await findFaults(harness, given)
   const chosen = [
     ...shuffled(all.filter(isWrite), fractionsOf(seed)),
     ...shuffled(
@@ -91,10 +91,10 @@ async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
   let [missed, refused, stopped_ms_max, writes, of_child] = [0, 0, 0, 0, 0]
   const attempt = async (own_seed: number): Promise<Tried> => {
     const fault = chosen[own_seed - seed] as IoFault
-    let result = await bed.attempt(fault, fault.on)
+    let result = await harness.attempt(fault, fault.on)
     for (let again = 1; !result.is_reached && again < tries_max; again++) {
       if (result.wrong !== undefined) break
-      result = await bed.attempt(fault, fault.on)
+      result = await harness.attempt(fault, fault.on)
     }
     if (!result.is_reached) missed++
     if (result.refused > 0) refused++
@@ -119,9 +119,11 @@ async function runOn(bed: IoBed, given: Given): Promise<Outcome> {
 }
 
 /** The points that so many runs without a fault have all reached. */
-async function pointsOf(bed: IoBed, on: State, count: 1 | 2): Promise<readonly Point[]> {
+async function pointsOf(harness: IoHarness, on: State, count: 1 | 2): Promise<readonly Point[]> {
   const keyOf = ({ call, end, n }: Point): string => `${call} ${end} ${n}`
-  const runs = await Promise.all(Array.from({ length: count }, () => bed.attempt(undefined, on)))
+  const runs = await Promise.all(
+    Array.from({ length: count }, () => harness.attempt(undefined, on)),
+  )
   for (const { wrong } of runs)
     if (wrong !== undefined) throw new Error(`without a fault: ${wrong}`)
   const [one, other = one] = runs.map(({ points }) => points)
@@ -170,16 +172,16 @@ async function control(
   given: Given,
   edits: readonly Edit[],
   env: Readonly<Record<string, string>>,
-  wrongOf: (bed: IoBed, at: number) => Promise<string | undefined>,
+  wrongOf: (harness: IoHarness, at: number) => Promise<string | undefined>,
 ): Promise<Outcome> {
-  const bed = await makeIoBed(edits, env)
+  const harness = await makeIoHarness(edits, env)
   try {
     return await tryEach(given, async (seed) => {
-      const failure = await wrongOf(bed, seed - given.seed)
+      const failure = await wrongOf(harness, seed - given.seed)
       return { faults: 1, ...(failure !== undefined && { failure }) }
     })
   } finally {
-    await bed.remove()
+    await harness.remove()
   }
 }
 
@@ -197,10 +199,10 @@ export const proof: Proof = {
       quick: 1,
       long: 4,
       run: (given) =>
-        control(given, [ignored], {}, async (bed, at) => {
+        control(given, [ignored], {}, async (harness, at) => {
           const point = { call: 'pwrite', end: '-log-0', n: 20 + at }
           const fault = { ...point, error: 'EIO', how: 'ever', on: 'closed' } as const
-          return (await bed.attempt(fault, 'closed')).wrong
+          return (await harness.attempt(fault, 'closed')).wrong
         }),
     },
     {
@@ -209,11 +211,11 @@ export const proof: Proof = {
       // What lies behind that memory is another thing in each run.
       long: 200,
       run: (given) =>
-        control({ ...given, failures_max: 1 }, in_process, checked_memory, async (bed, at) => {
+        control({ ...given, failures_max: 1 }, in_process, checked_memory, async (harness, at) => {
           // Of several buffers, whose sizes are in the message.
           const point = { call: 'writev', end: 'file', n: 1 + (at % 20), error: 'EIO' } as const
           const fault = { ...point, how: 'once', on: 'closed' } as const
-          const { wrong, end } = await bed.attempt(fault, 'closed')
+          const { wrong, end } = await harness.attempt(fault, 'closed')
           return end === 'killed by LMDB' ? `${wrong}` : undefined
         }),
     },

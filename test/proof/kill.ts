@@ -1,7 +1,12 @@
-/** `npm run proof:kill`: see test/support/kill-bed.ts. */
+/** `npm run proof:kill`: see test/support/kill-harness.ts. */
 import { crash_forms } from '../support/commit-log-crash.ts'
 import { fractionsOf } from '../support/fractions.ts'
-import { buildKillChild, type KillBed, newKillCounts, openKillBed } from '../support/kill-bed.ts'
+import {
+  buildKillChild,
+  type KillHarness,
+  newKillCounts,
+  openKillHarness,
+} from '../support/kill-harness.ts'
 import type { BuiltChild, Edit } from '../support/store-child.ts'
 import {
   type Experiment,
@@ -13,9 +18,9 @@ import {
 } from './proof.ts'
 
 /** So many kills on one file. */
-const bed_rounds = 20
+const harness_rounds = 20
 
-/** Kills programs of these sources, by turns of beds. */
+/** Kills programs of these sources, by turns of harnesses. */
 async function kill(given: Given, sources: readonly (readonly Edit[])[]): Promise<Outcome> {
   const counts = newKillCounts()
   const children = new Map<number, BuiltChild>()
@@ -25,26 +30,26 @@ async function kill(given: Given, sources: readonly (readonly Edit[])[]): Promis
     children.set(at, child)
     return child
   }
-  let bed: KillBed | undefined
+  let harness: KillHarness | undefined
   let rounds = 0
-  let began = Math.floor(given.seed / bed_rounds)
+  let began = Math.floor(given.seed / harness_rounds)
   const end = async (): Promise<string | undefined> => {
-    const ended = bed
-    bed = undefined
+    const ended = harness
+    harness = undefined
     return ended?.finish().finally(ended.close)
   }
   try {
     const outcome = await tryEach(given, async (seed) => {
-      bed ??= await openKillBed(await childOf(began % sources.length), counts)
+      harness ??= await openKillHarness(await childOf(began % sources.length), counts)
       rounds++
-      const failure = await bed.round(fractionsOf(seed))
+      const failure = await harness.round(fractionsOf(seed))
       if (failure !== undefined) {
-        await bed.close()
-        bed = undefined
+        await harness.close()
+        harness = undefined
         began++
         return { faults: 1, failure }
       }
-      if (rounds % bed_rounds !== 0) return { faults: 1 }
+      if (rounds % harness_rounds !== 0) return { faults: 1 }
       began++
       const unfinished = await end()
       return { faults: 1, ...(unfinished !== undefined && { failure: unfinished }) }
@@ -68,13 +73,13 @@ function control(says: string, edits: readonly Edit[]): Experiment {
       const counts = newKillCounts()
       let tried = 0
       try {
-        const bed = await openKillBed(child, counts)
+        const harness = await openKillHarness(child, counts)
         while (tried < given.n && done.length === 0) {
           const seed = given.seed + tried++
-          const found = await bed.round(fractionsOf(seed), 'load')
+          const found = await harness.round(fractionsOf(seed), 'load')
           if (found !== undefined) done.push({ seed, says: found })
         }
-        await bed.close()
+        await harness.close()
       } finally {
         await child.remove()
       }

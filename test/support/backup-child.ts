@@ -1,6 +1,6 @@
 /**
  * A program with an engine under load, for proof:backup: it opens a file as it is told, applies the
- * requests of its lanes until it is told to stop, but for pauses, and makes backups meanwhile. One
+ * requests of its sequences until it is told to stop, but for pauses, and makes backups meanwhile. One
  * file at a time.
  */
 import { openEngine } from '../../src/open.ts'
@@ -11,12 +11,12 @@ export interface Asked {
   readonly what: 'start' | 'state' | 'backup' | 'rekey' | 'pause' | 'resume' | 'stop'
   readonly path?: string
   readonly seed?: number
-  readonly lanes?: number
+  readonly sequences?: number
 }
 
 export interface Answer {
   readonly error?: string
-  /** By lane: requests that were answered, and that were made. */
+  /** By sequence: requests that were answered, and that were made. */
   readonly acked: readonly number[]
   readonly sent: readonly number[]
   readonly checkpoints: number
@@ -35,36 +35,36 @@ let sent: number[] = []
 let is_over = false
 let resumed: Promise<void> = Promise.resolve()
 let resume = (): void => {}
-let lanes_ended: Promise<unknown> = Promise.resolve()
+let sequences_ended: Promise<unknown> = Promise.resolve()
 
-async function start({ path = '', seed = 0, lanes = 1 }: Asked): Promise<void> {
+async function start({ path = '', seed = 0, sequences = 1 }: Asked): Promise<void> {
   const opened = await openEngine(path, { admin: true, limits: { checkpoint_bytes } })
   engine = opened
   await opened.processes.putMany(backup_processes)
   await opened.users.add()
-  acked = Array.from({ length: lanes }, () => 0)
+  acked = Array.from({ length: sequences }, () => 0)
   sent = [...acked]
   is_over = false
-  for (const lane of acked.keys()) await opened.apply(countersOf(lane))
+  for (const sequence of acked.keys()) await opened.apply(countersOf(sequence))
   let left = first_requests
   await new Promise<void>((resolve, reject) => {
-    const runLane = async (_: number, lane: number): Promise<void> => {
-      const fraction = fractionsOf(seed + lane)
+    const runSequence = async (_: number, sequence: number): Promise<void> => {
+      const fraction = fractionsOf(seed + sequence)
       for (let n = 1; ; n++) {
         await resumed
         if (is_over) return
-        sent[lane] = n
+        sent[sequence] = n
         const results = await opened.apply(
-          requestOf(lane, n, 'x'.repeat(Math.floor(fraction() * fill_max))),
+          requestOf(sequence, n, 'x'.repeat(Math.floor(fraction() * fill_max))),
         )
         const bad = results.find(({ proc }) => proc !== 'ok')
         if (bad !== undefined) throw new Error(`a request is answered ${bad.proc}`)
-        acked[lane] = n
+        acked[sequence] = n
         if (--left === 0) resolve()
       }
     }
-    lanes_ended = Promise.all(acked.map(runLane))
-    lanes_ended.catch(reject)
+    sequences_ended = Promise.all(acked.map(runSequence))
+    sequences_ended.catch(reject)
   })
 }
 
@@ -81,7 +81,7 @@ async function carryOut(asked: Asked): Promise<Partial<Answer>> {
   if (asked.what === 'stop') {
     is_over = true
     resume()
-    await lanes_ended
+    await sequences_ended
     await engine?.close()
     engine = undefined
   }

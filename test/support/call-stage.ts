@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type { Task } from '../../src/core/model.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { type CallServer, callServer } from './call-server.ts'
-import { memoryBed } from './model-setup.ts'
+import { memoryHarness } from './model-setup.ts'
 
 export const conv_id = 'calls'
 export const go = (to_node_id: string) => ({ type: 'go', to_node_id })
@@ -59,7 +59,7 @@ export async function ended(
 }
 
 export interface Stage {
-  readonly bed: ReturnType<typeof memoryBed>
+  readonly harness: ReturnType<typeof memoryHarness>
   readonly server: CallServer
   readonly engine: Engine
 }
@@ -70,10 +70,10 @@ export async function stage(
   { limits = {}, allow_hosts = [] }: EngineOptions = {},
 ): Promise<void> {
   const server = await callServer(answer)
-  const bed = memoryBed({ limits, allow_hosts: [server.host, ...allow_hosts] })
-  const engine = await bed.open()
+  const harness = memoryHarness({ limits, allow_hosts: [server.host, ...allow_hosts] })
+  const engine = await harness.open()
   try {
-    await run({ bed, server, engine })
+    await run({ harness, server, engine })
   } finally {
     await engine.close()
     await server.close()

@@ -26,7 +26,7 @@ export interface Order {
   go(): void
 }
 
-export interface CodeBed {
+export interface CodeHarness {
   readonly clock: ReturnType<typeof fakeClock>
   open(): Promise<Engine>
   /** The next order that starts. */
@@ -41,11 +41,11 @@ const closed_outcome: JobOutcome = {
 }
 
 /** Bugs that the engine reports go to `bugs`. Code runs in `shared` where it is given. */
-export async function codeBed(
+export async function codeHarness(
   given: Partial<Record<LimitName, number>>,
   bugs: unknown[],
   shared?: Promise<CodeExecutor>,
-): Promise<CodeBed> {
+): Promise<CodeHarness> {
   const limits = limitsWith({ ...at_once, ...given })
   const clock = fakeClock()
   const tree = memoryTree()

@@ -1,7 +1,7 @@
 /**
  * The suite of every commit log behind store/commit-log/commit-log.ts, through the writer in front
  * of it: what is written is read in its order, also by the next process, and what was refused is
- * not there. A new one calls `commitLogSuite` with a bed of its own.
+ * not there. A new one calls `commitLogSuite` with a harness of its own.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -16,7 +16,7 @@ export interface OpenCommitLog {
 }
 
 /** A place for one commit log. */
-export interface CommitLogBed {
+export interface CommitLogHarness {
   /** Opens it; after a close the same one again, which has its frames up to `seq`. */
   open(seq: number): Promise<OpenCommitLog>
   /** Makes writes fail for lack of space, or succeed again. Not there: another test does it. */
@@ -37,9 +37,9 @@ export async function written(writer: CommitLogWriter, changes: ChangeBuffer): P
   return Buffer.from(writer.active().arena().subarray(from, writer.active().bytes()))
 }
 
-export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>): void {
+export function commitLogSuite(name: string, newHarness: () => Promise<CommitLogHarness>): void {
   describe(`the commit log ${name}`, () => {
-    let bed: CommitLogBed
+    let harness: CommitLogHarness
     let opened: OpenCommitLog
     let first_seq: number
     /** What has been written, in order. */
@@ -52,7 +52,7 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
     async function reopen(): Promise<void> {
       const seq = opened.writer.seq()
       await opened.writer.close()
-      opened = await bed.open(seq)
+      opened = await harness.open(seq)
       assert.equal(opened.writer.seq(), seq)
     }
 
@@ -72,13 +72,13 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
     }
 
     before(async () => {
-      bed = await newBed()
-      opened = await bed.open(0)
+      harness = await newHarness()
+      opened = await harness.open(0)
       first_seq = opened.writer.seq()
     })
     after(async () => {
       await opened.writer.close()
-      await bed.remove()
+      await harness.remove()
     })
 
     it('has no frames at first, and is settled', async () => {
@@ -95,12 +95,12 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
     })
 
     it('has no frame that there was no room for, and the next one in its place', async (t) => {
-      if (bed.setFull === undefined) return t.skip('small-disk.test.ts fills its disk')
-      await bed.setFull(true)
+      if (harness.setFull === undefined) return t.skip('small-disk.test.ts fills its disk')
+      await harness.setFull(true)
       for (const refused of ['x', 'y']) {
         await assert.rejects(write(changesNamed(refused)), { code: 'no_space' })
       }
-      await bed.setFull(false)
+      await harness.setFull(false)
       await write(changesNamed('b'), changesNamed('c'))
       await reopen()
       await assertFrames()
@@ -116,8 +116,8 @@ export function commitLogSuite(name: string, newBed: () => Promise<CommitLogBed>
     })
 
     it('takes nothing of a node that another has followed', async (t) => {
-      if (bed.fence === undefined) return t.skip('no other node can')
-      await bed.fence()
+      if (harness.fence === undefined) return t.skip('no other node can')
+      await harness.fence()
       for (let n = 0; n < 2; n++) {
         await assert.rejects(write(changesNamed('late')), { code: 'store_failed' })
       }

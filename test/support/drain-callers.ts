@@ -8,8 +8,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signatureOf } from '../../src/codec/signature.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import type { Target } from './lane-callers.ts'
-import { plain } from './lanes.ts'
+import { plain } from './workload.ts'
+import type { Target } from './workload-callers.ts'
 
 /**
  * How a request ended. `closed`: the connection ended without a byte of an answer to it; `told`: so,

@@ -4,12 +4,12 @@
  *
  * `node child.js FIRST_SEED COUNT`
  */
-import { type FuzzBed, openFuzzBed } from './fuzz-bed.ts'
+import { type FuzzHarness, openFuzzHarness } from './fuzz-harness.ts'
 import { kindOf } from './fuzz-kinds.ts'
 import { watchStalls } from './fuzz-stalls.ts'
 
 /** Seeds tried at once, and on one engine. */
-const lanes = 32
+const sequences = 32
 const block = 5_000
 const answer_ms_max = 30_000
 /** So often it is said that the process is alive. */
@@ -21,18 +21,18 @@ const stalls = watchStalls()
 
 for (let from = first; from < first + count; from += block) {
   const to = Math.min(from + block, first + count)
-  const bed = await openFuzzBed()
+  const harness = await openFuzzHarness()
   const counts: Record<string, number> = {}
   const open = new Set<number>()
   let next = from
-  const lane = async (): Promise<void> => {
+  const sequence = async (): Promise<void> => {
     while (next < to) {
       const seed = next++
       if (seed % told_every === 0) told({ seed })
       open.add(seed)
       const kind = kindOf(seed)
       counts[kind.name] = (counts[kind.name] ?? 0) + 1
-      const failure = await inTime(kind.run(bed, seed)).catch((thrown) =>
+      const failure = await inTime(kind.run(harness, seed)).catch((thrown) =>
         String(thrown?.stack ?? thrown),
       )
       if (failure !== undefined) told({ seed, failure: `${kind.name}: ${failure}` })
@@ -43,22 +43,22 @@ for (let from = first; from < first + count; from += block) {
           failure: `the event loop stood still for ${stall_ms} ms, at ${[...open].join()}`,
         })
       }
-      for (const bug of bed.bugs.splice(0)) {
+      for (const bug of harness.bugs.splice(0)) {
         told({ seed, failure: `a bug, at ${[...open].join()}: ${(bug as Error)?.stack ?? bug}` })
       }
       open.delete(seed)
     }
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
-  const failure = await afterwards(bed)
+  await Promise.all(Array.from({ length: sequences }, sequence))
+  const failure = await afterwards(harness)
   if (failure !== undefined) told({ seed: from, failure: `after ${from} to ${to - 1}: ${failure}` })
   told({ counts, stall_ms: stalls.longest_ms() })
-  await bed.close()
+  await harness.close()
 }
 stalls.end()
 
 /** What is wrong with an engine that must be as if nothing had happened. */
-async function afterwards({ engine }: FuzzBed): Promise<string | undefined> {
+async function afterwards({ engine }: FuzzHarness): Promise<string | undefined> {
   const { breaches } = await engine.check()
   if (breaches.length > 0)
     return `check: ${breaches

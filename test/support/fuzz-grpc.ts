@@ -13,7 +13,7 @@ import {
 } from '../../src/server/grpc/request-messages.ts'
 import { loadSchema } from '../../src/server/grpc/schema.ts'
 import { readListTasks, readWatchTasks } from '../../src/server/grpc/task-messages.ts'
-import type { FuzzBed } from './fuzz-bed.ts'
+import type { FuzzHarness } from './fuzz-harness.ts'
 import type { Dice } from './fuzz-ops.ts'
 import { mutated } from './fuzz-requests.ts'
 import { framed } from './grpc-raw.ts'
@@ -79,7 +79,7 @@ const pairsOf = (path: string): readonly (readonly [string, string])[] => [
 ]
 
 /** Frames of a connection: calls, and others between them; then the connection is ended. */
-export async function grpcFrames(bed: FuzzBed, dice: Dice): Promise<string | undefined> {
+export async function grpcFrames(harness: FuzzHarness, dice: Dice): Promise<string | undefined> {
   const frames: Buffer[] = []
   for (let call = 0; call <= dice.below(3); call++) {
     const stream = 2 * call + 1
@@ -99,7 +99,7 @@ export async function grpcFrames(bed: FuzzBed, dice: Dice): Promise<string | und
   }
   const whole = Buffer.concat(frames)
   const bytes = Buffer.concat([preface, dice.chance(0.4) ? mutated(dice, whole) : whole])
-  await sent(bed.ports.grpc, bytes)
+  await sent(harness.ports.grpc, bytes)
   return undefined
 }
 

@@ -4,8 +4,8 @@
  */
 import { connect } from 'node:net'
 import { fractionsOf } from './fractions.ts'
-import type { FuzzBed } from './fuzz-bed.ts'
 import { grpcFrames, grpcMessages } from './fuzz-grpc.ts'
+import type { FuzzHarness } from './fuzz-harness.ts'
 import { mistakeIn } from './fuzz-judge.ts'
 import { operatorRequest } from './fuzz-operator.ts'
 import { type Dice, diceOf } from './fuzz-ops.ts'
@@ -19,7 +19,7 @@ import { type FuzzRequest, requestAtRandom, waitsFor } from './fuzz-requests.ts'
 
 export interface FuzzKind {
   readonly name: string
-  run(bed: FuzzBed, seed: number): Promise<string | undefined>
+  run(harness: FuzzHarness, seed: number): Promise<string | undefined>
 }
 
 interface Row extends FuzzKind {
@@ -29,46 +29,58 @@ interface Row extends FuzzKind {
 
 const diceFor = (seed: number): Dice => diceOf(fractionsOf(seed))
 
-function requestOf(bed: FuzzBed, seed: number): FuzzRequest {
-  return requestAtRandom(diceFor(seed), { ...bed, now_s: Math.floor(Date.now() / 1_000) }, seed)
+function requestOf(harness: FuzzHarness, seed: number): FuzzRequest {
+  return requestAtRandom(diceFor(seed), { ...harness, now_s: Math.floor(Date.now() / 1_000) }, seed)
 }
 
 const rows: readonly Row[] = [
   {
     name: 'HTTP in the process',
     share: 82,
-    async run(bed, seed) {
-      const request = requestOf(bed, seed)
-      return mistakeIn(await bed.inProcess(request), request)
+    async run(harness, seed) {
+      const request = requestOf(harness, seed)
+      return mistakeIn(await harness.inProcess(request), request)
     },
   },
   {
     name: 'HTTP over a socket',
     share: 4,
-    async run(bed, seed) {
-      const request = requestOf(bed, seed)
-      const port = request.is_sync ? bed.ports.http_sync : bed.ports.http
+    async run(harness, seed) {
+      const request = requestOf(harness, seed)
+      const port = request.is_sync ? harness.ports.http_sync : harness.ports.http
       return mistakeIn(await overSocket(port, request.bytes, waitsFor(request)), request)
     },
   },
-  { name: 'gRPC over a socket', share: 3, run: (bed, seed) => grpcFrames(bed, diceFor(seed)) },
+  {
+    name: 'gRPC over a socket',
+    share: 3,
+    run: (harness, seed) => grpcFrames(harness, diceFor(seed)),
+  },
   {
     name: "operator's page over a socket",
     share: 1,
-    run: (bed, seed) => operatorRequest(bed, diceFor(seed), overSocket),
+    run: (harness, seed) => operatorRequest(harness, diceFor(seed), overSocket),
   },
-  { name: 'messages of gRPC', share: 3, run: async (_bed, seed) => grpcMessages(diceFor(seed)) },
-  { name: 'JSON', share: 3, run: async (_bed, seed) => jsonAtRandom(diceFor(seed)) },
-  { name: 'definitions', share: 2, run: async (_bed, seed) => definitionAtRandom(diceFor(seed)) },
+  {
+    name: 'messages of gRPC',
+    share: 3,
+    run: async (_harness, seed) => grpcMessages(diceFor(seed)),
+  },
+  { name: 'JSON', share: 3, run: async (_harness, seed) => jsonAtRandom(diceFor(seed)) },
+  {
+    name: 'definitions',
+    share: 2,
+    run: async (_harness, seed) => definitionAtRandom(diceFor(seed)),
+  },
   {
     name: 'templates and functions',
     share: 1,
-    run: async (_bed, seed) => templateAtRandom(diceFor(seed)),
+    run: async (_harness, seed) => templateAtRandom(diceFor(seed)),
   },
   {
     name: 'regular expressions',
     share: 1,
-    run: async (_bed, seed) => patternAtRandom(diceFor(seed)),
+    run: async (_harness, seed) => patternAtRandom(diceFor(seed)),
   },
 ]
 

@@ -2,7 +2,7 @@
  * Hostile calls of the operator's page and its paths, with a session that may do everything: each is
  * answered with a stated status, and none with a bug. They name a process that does not exist.
  */
-import type { FuzzBed } from './fuzz-bed.ts'
+import type { FuzzHarness } from './fuzz-harness.ts'
 import type { Dice } from './fuzz-ops.ts'
 import { mutated } from './fuzz-requests.ts'
 
@@ -41,7 +41,7 @@ const paths = [
 ]
 
 export async function operatorRequest(
-  { ports, session }: FuzzBed,
+  { ports, session }: FuzzHarness,
   dice: Dice,
   send: (port: number, bytes: Buffer) => Promise<Buffer>,
 ): Promise<string | undefined> {

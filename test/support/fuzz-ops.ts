@@ -1,6 +1,6 @@
 /**
  * Ops at random, as texts, and what wire.md says that each must be answered: an independent reading,
- * which shares nothing with the program. The processes are those of `fuzz-bed`; refs are new in each
+ * which shares nothing with the program. The processes are those of `fuzz-harness`; refs are new in each
  * request, so what its tasks are is known without asking.
  */
 

@@ -11,7 +11,7 @@ import { serveGrpc } from '../../src/grpc.ts'
 import { serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
 import { handled, handlerThat, putJobProcesses, work } from './kill-jobs.ts'
-import { newLane, requestOf } from './lanes.ts'
+import { newSequence, requestOf } from './workload.ts'
 
 export interface KillOptions {
   /** Of the server that counts calls. */
@@ -19,7 +19,7 @@ export interface KillOptions {
   /** Of certificates. */
   readonly folder: string
   /** Of the embedded callers. */
-  readonly lanes: readonly string[]
+  readonly sequences: readonly string[]
   readonly blocking_commits: boolean
   /** Whether the file is checked under the load. */
   readonly checks: boolean
@@ -30,7 +30,7 @@ export interface KillOptions {
 export interface KillReport {
   readonly listening?: { readonly url: string; readonly sync_url: string; readonly address: string }
   /** The next answer of an embedded caller. */
-  readonly answered?: { readonly lane: string; readonly results: readonly ClientResult[] }
+  readonly answered?: { readonly sequence: string; readonly results: readonly ClientResult[] }
   readonly made?: readonly string[]
   /** Whom the handler is called for, and whom it is done with. */
   readonly handled?: string
@@ -40,7 +40,7 @@ export interface KillReport {
 
 const [path = '', json = ''] = process.argv.slice(2)
 const options = JSON.parse(json) as KillOptions
-const { url, folder, lanes, blocking_commits, checks, drain_ms_max, handler_ms_max } = options
+const { url, folder, sequences, blocking_commits, checks, drain_ms_max, handler_ms_max } = options
 
 function send(report: KillReport): void {
   const line = Buffer.from(`${JSON.stringify(report)}\n`)
@@ -82,10 +82,10 @@ process.once('SIGTERM', () => {
 send({ listening: { url: http.url, sync_url: sync.url, address: grpc.address } })
 
 async function callEmbedded(name: string): Promise<void> {
-  const lane = newLane(name, 'embedded')
+  const sequence = newSequence(name, 'embedded')
   for (let n = 1; ; n++) {
-    const results = await engine.apply(requestOf(lane, n).map(({ op }) => op))
-    send({ answered: { lane: name, results: results as readonly ClientResult[] } })
+    const results = await engine.apply(requestOf(sequence, n).map(({ op }) => op))
+    send({ answered: { sequence: name, results: results as readonly ClientResult[] } })
   }
 }
 
@@ -102,7 +102,7 @@ async function check(): Promise<void> {
   send({ breaches: (await engine.check()).breaches })
 }
 
-const loads = [...lanes.map(callEmbedded), makeWork(), ...(checks ? [check()] : [])]
+const loads = [...sequences.map(callEmbedded), makeWork(), ...(checks ? [check()] : [])]
 await Promise.all(loads).catch((error: { readonly code?: string }) => {
   if (!is_stopped || error.code !== 'shutting_down') throw error
 })

@@ -28,10 +28,10 @@ import { quickFolder } from './store-folder.ts'
 /** A close does not wait for jobs under way, because no one moves the clock meanwhile. */
 export const at_once = { drain_ms_max: 0 }
 
-export interface Bed {
+export interface Harness {
   readonly clock: FakeClock
   /**
-   * Opens what an earlier engine of this bed closed; the options are those of the bed and these.
+   * Opens what an earlier engine of this harness closed; the options are those of the harness and these.
    */
   open(more?: EngineOptions): Promise<Engine>
   remove(): Promise<void>
@@ -86,8 +86,8 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   })
 }
 
-/** A bed whose tree outlives its engines, in memory. */
-export function memoryBed(options: EngineOptions = {}): Bed {
+/** A harness whose tree outlives its engines, in memory. */
+export function memoryHarness(options: EngineOptions = {}): Harness {
   const tree = memoryTree()
   const clock = fakeClock()
   return {
@@ -97,8 +97,10 @@ export function memoryBed(options: EngineOptions = {}): Bed {
   }
 }
 
-/** A bed on a file of its own, opened as any other. */
-export async function fileBed(options: EngineOptions = {}): Promise<Bed & { path: string }> {
+/** A harness on a file of its own, opened as any other. */
+export async function fileHarness(
+  options: EngineOptions = {},
+): Promise<Harness & { path: string }> {
   const folder = await quickFolder('conveyor-bed-')
   const path = join(folder, 'tasks.lmdb')
   const clock = fakeClock()
@@ -138,7 +140,7 @@ async function withSentinel(engine: Engine): Promise<Engine> {
   return engine
 }
 
-/** Resolves once nothing is due and nothing is under way in an engine of a bed. */
+/** Resolves once nothing is due and nothing is under way in an engine of a harness. */
 export async function settled(clock: FakeClock): Promise<void> {
   for (let turns = 0; turns < 1_000_000; turns++) {
     const wake_ms = clock.nextWake_ms()

@@ -6,10 +6,16 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { KillOptions, KillReport } from './kill-child.ts'
-import { noteOf, type Target } from './lane-callers.ts'
-import type { LaneFile } from './lane-file.ts'
-import { type Lane, type LaneKind, lane_kinds, newLane, requestOf } from './lanes.ts'
 import type { BuiltChild } from './store-child.ts'
+import {
+  newSequence,
+  requestOf,
+  type Sequence,
+  type SequenceKind,
+  sequence_kinds,
+} from './workload.ts'
+import { noteOf, type Target } from './workload-callers.ts'
+import type { WorkloadFile } from './workload-file.ts'
 
 export interface Program {
   readonly running: ChildProcess
@@ -30,25 +36,25 @@ export interface End {
 
 export interface ProgramSetup {
   readonly child: BuiltChild
-  readonly file: LaneFile
-  readonly options: Omit<KillOptions, 'folder' | 'lanes'>
-  readonly lanes: readonly Lane[]
-  onAnswer(kind: LaneKind): void
+  readonly file: WorkloadFile
+  readonly options: Omit<KillOptions, 'folder' | 'sequences'>
+  readonly sequences: readonly Sequence[]
+  onAnswer(kind: SequenceKind): void
 }
 
 interface Embedded {
-  readonly lane: Lane
+  readonly sequence: Sequence
   readonly note: ReturnType<typeof noteOf>
 }
 
-export function startProgram({ child, file, options, lanes, onAnswer }: ProgramSetup): Program {
+export function startProgram({ child, file, options, sequences, onAnswer }: ProgramSetup): Program {
   const embedded = new Map<string, Embedded>()
-  for (const lane of lanes) {
-    if (lane.kind !== 'embedded') continue
-    embedded.set(lane.name, { lane, note: noteOf(lane, () => onAnswer('embedded')) })
+  for (const sequence of sequences) {
+    if (sequence.kind !== 'embedded') continue
+    embedded.set(sequence.name, { sequence, note: noteOf(sequence, () => onAnswer('embedded')) })
   }
   const given: KillOptions = {
-    ...{ ...options, folder: file.access.folder, lanes: [...embedded.keys()] },
+    ...{ ...options, folder: file.access.folder, sequences: [...embedded.keys()] },
   }
   const running = spawn(process.execPath, [child.script, file.path, JSON.stringify(given)], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -64,15 +70,15 @@ export function startProgram({ child, file, options, lanes, onAnswer }: ProgramS
     reports.push(report)
     const { listening, answered, breaches = [] } = report
     if (breaches.length > 0) wrong ??= `check under load: ${breaches}`
-    if (listening !== undefined) for (const { lane } of embedded.values()) lane.sent = 1
+    if (listening !== undefined) for (const { sequence } of embedded.values()) sequence.sent = 1
     if (answered === undefined) return
-    const { lane, note } = embedded.get(answered.lane) as Embedded
+    const { sequence, note } = embedded.get(answered.sequence) as Embedded
     try {
-      note(requestOf(lane, lane.sent), answered.results)
+      note(requestOf(sequence, sequence.sent), answered.results)
     } catch (error) {
       wrong ??= String(error)
     }
-    lane.sent = lane.acked + 1
+    sequence.sent = sequence.acked + 1
   }
 
   const lines = createInterface({ input: running.stdout })
@@ -99,9 +105,12 @@ function reportIn(line: string): KillReport | undefined {
   }
 }
 
-/** New lanes of one life of the program, so many of each kind. */
-export function lanesOf(life: number, callers: Readonly<Record<LaneKind, number>>): Lane[] {
-  return lane_kinds.flatMap((kind) =>
-    Array.from({ length: callers[kind] }, (_, at) => newLane(`${kind} ${life}.${at}`, kind)),
+/** New sequences of one life of the program, so many of each kind. */
+export function sequencesOf(
+  life: number,
+  callers: Readonly<Record<SequenceKind, number>>,
+): Sequence[] {
+  return sequence_kinds.flatMap((kind) =>
+    Array.from({ length: callers[kind] }, (_, at) => newSequence(`${kind} ${life}.${at}`, kind)),
   )
 }

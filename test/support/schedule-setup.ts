@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import type { ScheduleInput } from '../../src/engine/api/schedule-api.ts'
-import { type Bed, memoryBed, settled } from './model-setup.ts'
+import { type Harness, memoryHarness, settled } from './model-setup.ts'
 import { tasksOf as listOf } from './tasks-of.ts'
 
 export const minute_ms = 60_000
@@ -31,15 +31,15 @@ export const scheduled: readonly ScheduleInput[] = [
   { id: 'often', every_ms: 12_001, conv_id: 'job', catch_up: 'all' },
 ]
 
-export async function withBed(
-  fn: (bed: Bed, engine: Engine) => Promise<Engine>,
+export async function withHarness(
+  fn: (harness: Harness, engine: Engine) => Promise<Engine>,
   options = {},
 ): Promise<void> {
-  const bed = memoryBed({ limits: { ended_kept_ms: 1_000 * day_ms }, ...options })
-  const engine = await bed.open()
+  const harness = memoryHarness({ limits: { ended_kept_ms: 1_000 * day_ms }, ...options })
+  const engine = await harness.open()
   await engine.processes.put(job)
-  bed.clock.set(Date.parse('2026-01-01T00:00:00Z'))
-  const last = await fn(bed, engine)
+  harness.clock.set(Date.parse('2026-01-01T00:00:00Z'))
+  const last = await fn(harness, engine)
   assert.deepEqual((await last.check()).breaches, [])
   await last.close()
 }
@@ -57,9 +57,9 @@ export async function madeBy(engine: Engine, id: string): Promise<string[]> {
 }
 
 /** Time passes in steps, and after each everything due is done. */
-export async function pass(bed: Bed, ms: number, step_ms = ms): Promise<void> {
+export async function pass(harness: Harness, ms: number, step_ms = ms): Promise<void> {
   for (let left = ms; left > 0; left -= step_ms) {
-    bed.clock.advance(Math.min(left, step_ms))
-    await settled(bed.clock)
+    harness.clock.advance(Math.min(left, step_ms))
+    await settled(harness.clock)
   }
 }

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import { type BloomFilterBounds, newBloomFilter } from '../../src/store/bloom-filter.ts'
 import { storeOf } from '../../src/store/group-commit.ts'
 import type { Entry, Range, Store, View } from '../../src/store/store.ts'
-import type { TreeBed } from './store-suite.ts'
+import type { TreeHarness } from './store-suite.ts'
 
 type Model = ReadonlyMap<string, string>
 type Op =
@@ -62,15 +62,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const everything: Range = { from: '', to: '\xff'.repeat(1979), limit: 1_000_000 }
 
-/** Runs random histories on fresh beds; the first that goes wrong is shrunk and thrown. */
-export async function checkAgainstModel(makeBed: () => Promise<TreeBed>, runs: number) {
+/** Runs random histories on fresh harnesses; the first that goes wrong is shrunk and thrown. */
+export async function checkAgainstModel(makeHarness: () => Promise<TreeHarness>, runs: number) {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
-      const bed = await makeBed()
+      const harness = await makeHarness()
       try {
-        await runHistory(bed, steps)
+        await runHistory(harness, steps)
       } finally {
-        await bed.remove()
+        await harness.remove()
       }
     }),
     { numRuns: runs },
@@ -83,13 +83,13 @@ const tiny: BloomFilterBounds = {
   pause_factor: 0,
 }
 
-async function openStore(bed: TreeBed): Promise<Store> {
-  const tree = await bed.open()
+async function openStore(harness: TreeHarness): Promise<Store> {
+  const tree = await harness.open()
   return storeOf(tree, { filter: newBloomFilter(tree, { from: 'a', to: 'b' }, tiny) })
 }
 
-async function runHistory(bed: TreeBed, steps: readonly Step[]): Promise<void> {
-  let store = await openStore(bed)
+async function runHistory(harness: TreeHarness, steps: readonly Step[]): Promise<void> {
+  let store = await openStore(harness)
   let model: Model = new Map()
   /** The last state known to be durable, and each one behind it that may be. */
   let states: Model[] = [model]
@@ -107,13 +107,13 @@ async function runHistory(bed: TreeBed, steps: readonly Step[]): Promise<void> {
       }
     } else if (next.step === 'view') {
       await store.view((view) => checkView(view, states, next.range))
-    } else if (bed.lasts) {
+    } else if (harness.lasts) {
       const closed = store.close()
       await Promise.all(sent)
       await closed
       states = [model]
       sent = []
-      store = await openStore(bed)
+      store = await openStore(harness)
     }
   }
   await Promise.all(sent)

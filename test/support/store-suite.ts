@@ -13,7 +13,7 @@ import { checkAgainstModel } from './store-model.ts'
 import { failingTree, heldTree, turns } from './store-trees.ts'
 
 /** A place for one tree. */
-export interface TreeBed {
+export interface TreeHarness {
   /** Opens the tree; after a close the same one again, where it lasts. */
   open(): Promise<Tree>
   readonly lasts: boolean
@@ -66,24 +66,28 @@ const scanRows: [what: string, range: Range, keys: string[]][] = [
 ]
 
 /** Declares the suite; `runs` is how many random histories are tried. */
-export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs = 100): void {
+export function storeSuite(
+  name: string,
+  makeHarness: () => Promise<TreeHarness>,
+  runs = 100,
+): void {
   const withStore = (fn: (store: Store, tree: Tree) => Promise<void>) => async () => {
-    const bed = await makeBed()
-    const tree = await bed.open()
+    const harness = await makeHarness()
+    const tree = await harness.open()
     const store = storeOf(tree)
     try {
       await fn(store, tree)
     } finally {
       await store.close()
-      await bed.remove()
+      await harness.remove()
     }
   }
   const withTree = (fn: (tree: Tree) => Promise<void>) => async () => {
-    const bed = await makeBed()
+    const harness = await makeHarness()
     try {
-      await fn(await bed.open())
+      await fn(await harness.open())
     } finally {
-      await bed.remove()
+      await harness.remove()
     }
   }
 
@@ -353,7 +357,7 @@ export function storeSuite(name: string, makeBed: () => Promise<TreeBed>, runs =
     )
 
     it('random histories end as a plain map does', async () => {
-      await checkAgainstModel(makeBed, runs)
+      await checkAgainstModel(makeHarness, runs)
     })
   })
 }

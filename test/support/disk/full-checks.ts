@@ -3,9 +3,9 @@
  * reads and cancels go on, and probes and events say it. All throw what is wrong.
  */
 import { shuffled } from '../fractions.ts'
-import { plain as conv_id } from '../lanes.ts'
 import { becomes } from '../waits.ts'
-import type { FullServer } from './full-bed.ts'
+import { plain as conv_id } from '../workload.ts'
+import type { FullServer } from './full-harness.ts'
 import { cancel, type Knowledge, liveRefs, readTasks } from './full-knowledge.ts'
 import { freeBytesOf, type SmallDisk } from './small-disk.ts'
 

@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freeBytesAgain } from '../../../src/store/space-watch.ts'
 import { fractionsOf } from '../fractions.ts'
-import { plain as conv_id } from '../lanes.ts'
 import { becomes } from '../waits.ts'
-import type { FullBed, FullServer } from './full-bed.ts'
+import { plain as conv_id } from '../workload.ts'
 import {
   canBeCanceled,
   canBeRead,
@@ -18,6 +17,7 @@ import {
   isRefused,
   isUnready,
 } from './full-checks.ts'
+import type { FullHarness, FullServer } from './full-harness.ts'
 import {
   cancel,
   judgeFile,
@@ -108,7 +108,7 @@ export interface Change {
 
 /** The faults that were injected. */
 export async function fillDisk(
-  bed: FullBed,
+  harness: FullHarness,
   seed: number,
   change: Change,
   counts: Counts,
@@ -120,13 +120,13 @@ export async function fillDisk(
   counts[form.kind]++
   const own = join(disk.path, 'own')
   mkdirSync(own)
-  bed.putFile(own)
+  harness.putFile(own)
   // One file for each time that they make room.
   for (const name of ['others', 'more']) {
     writeFileSync(join(disk.path, name), Buffer.alloc(form.others_mb * mib, 1))
   }
   const knowledge = newKnowledge(form.bytes)
-  const start = () => bed.serve(own, { ...form.limits, ...change.limits })
+  const start = () => harness.serve(own, { ...form.limits, ...change.limits })
   const trial: Trial = { served: await start(), start, disk, form, knowledge, fraction }
   try {
     await fill(trial, counts)

@@ -7,10 +7,10 @@ import { status } from '@grpc/grpc-js'
 import type { Client, ClientOp } from '../../../src/client/api.ts'
 import { isClientFault } from '../../../src/client/faults.ts'
 import { openEngine } from '../../../src/open.ts'
-import { pathIn } from '../lane-file.ts'
-import { plain as conv_id } from '../lanes.ts'
 import { tasksOf } from '../tasks-of.ts'
-import type { FullServer } from './full-bed.ts'
+import { plain as conv_id } from '../workload.ts'
+import { pathIn } from '../workload-file.ts'
+import type { FullServer } from './full-harness.ts'
 
 /** Versions from 1 on. */
 interface Known {

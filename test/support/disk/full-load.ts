@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { becomes } from '../waits.ts'
-import type { FullServer } from './full-bed.ts'
+import type { FullServer } from './full-harness.ts'
 import { type Knowledge, put, readTasks } from './full-knowledge.ts'
 
 export interface Load {

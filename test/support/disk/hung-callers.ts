@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { credentials, type ServiceError, status } from '@grpc/grpc-js'
 import { faultOfStatus } from '../../../src/client/grpc-messages.ts'
 import { openClient, type TestClient } from '../grpc-client.ts'
-import { pathOf, type Target } from '../lane-callers.ts'
-import { plain } from '../lanes.ts'
+import { plain } from '../workload.ts'
+import { pathOf, type Target } from '../workload-callers.ts'
 import { timeOfDay } from './serve.ts'
 
 export const ways = ['http', 'grpc'] as const

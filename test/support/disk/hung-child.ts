@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { isFault } from '../../../src/core/faults.ts'
 import type { EngineOptions } from '../../../src/engine/api/engine-api.ts'
 import { openEngine } from '../../../src/open.ts'
-import { plain } from '../lanes.ts'
+import { plain } from '../workload.ts'
 
 /** With the time of day. */
 export type HungReport = { readonly at: number } & (

@@ -1,7 +1,7 @@
 /** What a program on a disk that hung has left in its file, opened on one that works. */
 import { openEngine } from '../../../src/open.ts'
-import { plain } from '../lanes.ts'
 import { tasksOf } from '../tasks-of.ts'
+import { plain } from '../workload.ts'
 import type { SentRequest } from './hung-callers.ts'
 
 /** A request of which the file is judged: its tasks, and what became of it. */

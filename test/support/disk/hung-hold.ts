@@ -1,5 +1,5 @@
 /**
- * What the parts of one hold (hung-bed.ts) share: its plan and bounds, the program and its callers,
+ * What the parts of one hold (hung-harness.ts) share: its plan and bounds, the program and its callers,
  * what is counted, and how long something may take on a machine with other work.
  */
 

@@ -17,13 +17,13 @@ import { later_ms, slower, soon_ms, until } from '../waits.ts'
 import type { HungOrder, HungReport } from './hung-child.ts'
 import { type Judged, wrongInFile } from './hung-file.ts'
 import { must, type Plan } from './hung-hold.ts'
-import { type HungBed, holdsOf } from './hung-server.ts'
+import { type HungHarness, holdsOf } from './hung-server.ts'
 import { rssOf, timeOfDay } from './serve.ts'
 
 const mb = 1024 * 1024
 const limits = { queue_bytes_max: 2 * mb, waiting_bytes_max: 8 * mb, slow_commit_ms: 150 }
 const flood = { flood: 200, text_bytes: 100_000 }
-/** As in hung-bed: what waits is there in several copies. */
+/** As in hung-harness: what waits is there in several copies. */
 const rss_mb_more = 96 + (6 * limits.queue_bytes_max + 4 * limits.waiting_bytes_max) / mb
 /** So many answers before a hold. */
 const between = 8
@@ -34,15 +34,15 @@ interface Call extends Judged {
 }
 
 /** Throws what is wrong. */
-export async function holdLibrary(bed: HungBed, plan: Plan): Promise<void> {
-  const { script } = await bed.built('disk/hung-child.ts')
-  const path = bed.copy()
+export async function holdLibrary(harness: HungHarness, plan: Plan): Promise<void> {
+  const { script } = await harness.built('disk/hung-child.ts')
+  const path = harness.copy()
   const holds = holdsOf(path)
   const is_blocking = plan.hold_ms % 2 === 0
   const options = { limits, ...(is_blocking ? {} : { blocking_commits: false }) }
   const child = spawn(process.execPath, [script, path, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, ...bed.ioEnv(holds.setting) },
+    env: { ...process.env, ...harness.ioEnv(holds.setting) },
   })
   const closed = once(child, 'close')
   const calls = new Map<string, Call>()

@@ -6,10 +6,10 @@
 
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Target } from '../lane-callers.ts'
-import { type LaneFile, makeLaneFile } from '../lane-file.ts'
 import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
 import { quickFolder } from '../store-folder.ts'
+import type { Target } from '../workload-callers.ts'
+import { makeWorkloadFile, type WorkloadFile } from '../workload-file.ts'
 import { buildIoLibrary, type IoEnv } from './io-library.ts'
 import { addressesOf, type Limits, type Serving, startServing } from './serve.ts'
 
@@ -32,8 +32,8 @@ export interface HungServer extends Holds, Serving {
   remove(): void
 }
 
-export interface HungBed {
-  readonly file: LaneFile
+export interface HungHarness {
+  readonly file: WorkloadFile
   readonly ioEnv: IoEnv
   /** A script of this folder, or the program; of edited sources where there are some. */
   built(name?: string, edits?: readonly Edit[]): Promise<BuiltChild>
@@ -43,17 +43,17 @@ export interface HungBed {
   remove(): void
 }
 
-export async function makeHungBed(): Promise<HungBed> {
+export async function makeHungHarness(): Promise<HungHarness> {
   const folder = await quickFolder('conveyor-hung-')
   const ioEnv = buildIoLibrary(folder)
   mkdirSync(join(folder, 'made'))
-  const file = await makeLaneFile(join(folder, 'made')).catch(async (error) => {
+  const file = await makeWorkloadFile(join(folder, 'made')).catch(async (error) => {
     rmSync(folder, { recursive: true, force: true })
     throw error
   })
   const children = new Map<string, Promise<BuiltChild>>()
   const built_in: string[] = []
-  const built: HungBed['built'] = (name = '../../bin/conveyor.ts', edits = unedited) => {
+  const built: HungHarness['built'] = (name = '../../bin/conveyor.ts', edits = unedited) => {
     const key = JSON.stringify([name, edits])
     const known = children.get(key)
     if (known !== undefined) return known
@@ -87,7 +87,7 @@ interface Start {
   readonly path: string
   readonly limits: Limits
   readonly ioEnv: IoEnv
-  readonly access: LaneFile['access']
+  readonly access: WorkloadFile['access']
 }
 
 async function startServer({ script, path, limits, ioEnv, access }: Start): Promise<HungServer> {

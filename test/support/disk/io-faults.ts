@@ -15,13 +15,13 @@ import type { Client } from '../../../src/client/api.ts'
 import { isClientFault } from '../../../src/client/faults.ts'
 import { connect } from '../../../src/client.ts'
 import { openEngine } from '../../../src/open.ts'
-import { noteOf } from '../lane-callers.ts'
-import { type LaneFile, makeLaneFile, pathIn } from '../lane-file.ts'
-import { judgeLanes, wrongBy } from '../lane-judge.ts'
-import { type Lane, type LaneKind, newLane, requestOf } from '../lanes.ts'
 import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
 import { quickFolder } from '../store-folder.ts'
 import { slower } from '../waits.ts'
+import { newSequence, requestOf, type Sequence, type SequenceKind } from '../workload.ts'
+import { noteOf } from '../workload-callers.ts'
+import { makeWorkloadFile, pathIn, type WorkloadFile } from '../workload-file.ts'
+import { judgeWorkload, wrongBy } from '../workload-judge.ts'
 import { buildIoLibrary, type IoEnv } from './io-library.ts'
 import { type Serving, startServing, timeOfDay } from './serve.ts'
 
@@ -64,19 +64,19 @@ export interface IoResult {
   readonly points: readonly Point[]
 }
 
-export interface IoBed {
+export interface IoHarness {
   /** Without a fault, all points are told. */
   attempt(fault: IoFault | undefined, on: State): Promise<IoResult>
   remove(): Promise<void>
 }
 
 /** Most requests are one op: what costs time is the start and the end. */
-const kinds: readonly LaneKind[] = [
+const kinds: readonly SequenceKind[] = [
   'http_path',
   'http_path',
-  ...new Array<LaneKind>(8).fill('single'),
+  ...new Array<SequenceKind>(8).fill('single'),
 ]
-const requests_of_lane = 50
+const requests_of_sequence = 50
 const limits = { checkpoint_bytes: 64 * 1024, drain_ms_max: 500 }
 /** A server that neither answers nor ends for so long hangs, unless it waits for a processor. */
 const silent_ms_max = 60_000
@@ -88,17 +88,17 @@ const stopMsMax = (): number => 2_000 * slower()
 const refused_max = 3
 const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
 
-export async function makeIoBed(
+export async function makeIoHarness(
   edits: readonly Edit[] = [],
   env: Readonly<Record<string, string>> = {},
-): Promise<IoBed> {
+): Promise<IoHarness> {
   const child = await buildChild('../../bin/conveyor.ts', edits)
   const folder = await quickFolder('conveyor-io-')
   const ioEnv = buildIoLibrary(folder)
   mkdirSync(join(folder, 'closed'))
-  const { access } = await makeLaneFile(join(folder, 'closed'))
+  const { access } = await makeWorkloadFile(join(folder, 'closed'))
   let tries = 0
-  const bed = { child, folder, ioEnv, env, access }
+  const harness = { child, folder, ioEnv, env, access }
   let killed: Promise<void> | undefined
   return {
     async attempt(fault, on) {
@@ -106,7 +106,7 @@ export async function makeIoBed(
         killed ??= makeKilled(child, folder)
         await killed
       }
-      return attempt(bed, join(folder, `try-${tries++}`), fault, on)
+      return attempt(harness, join(folder, `try-${tries++}`), fault, on)
     },
     async remove() {
       rmSync(folder, { recursive: true, force: true })
@@ -115,13 +115,13 @@ export async function makeIoBed(
   }
 }
 
-interface Bed {
+interface Harness {
   readonly child: BuiltChild
   readonly folder: string
   readonly ioEnv: IoEnv
   /** What else the environment of the server has. */
   readonly env: Readonly<Record<string, string>>
-  readonly access: LaneFile['access']
+  readonly access: WorkloadFile['access']
 }
 
 async function makeKilled({ script }: BuiltChild, folder: string): Promise<void> {
@@ -136,7 +136,7 @@ const serveFile = (script: string, path: string, env: NodeJS.ProcessEnv): Servin
   startServing({ script, path, listeners: ['http'], limits, env })
 
 async function attempt(
-  { child, folder, ioEnv, env, access }: Bed,
+  { child, folder, ioEnv, env, access }: Harness,
   own: string,
   fault: IoFault | undefined,
   on: State,
@@ -144,7 +144,7 @@ async function attempt(
   cpSync(join(folder, on), own, { recursive: true })
   const path = pathIn(own)
   const log = `${own}.log`
-  const lanes = kinds.map((kind, at) => newLane(`${kind} ${at}`, kind))
+  const sequences = kinds.map((kind, at) => newSequence(`${kind} ${at}`, kind))
   try {
     const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
     const of_library = ioEnv(setting)
@@ -152,7 +152,7 @@ async function attempt(
     const server = watch(
       serveFile(child.script, path, { ...of_library, ...env, LD_PRELOAD: preloaded.join(':') }),
     )
-    const told = await load(server, lanes, access)
+    const told = await load(server, sequences, access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
     const faults_ms = [...reached.matchAll(/^fault (\d+)$/gm)].map(([, ns]) => Number(ns) / 1e6)
@@ -162,11 +162,11 @@ async function attempt(
       (is_hung
         ? `it hung: ${said.slice(-500)}`
         : wrongEnd(code, told, said, { stopped_ms, fault })) ??
-      (await wrongIn(path, lanes))
+      (await wrongIn(path, sequences))
     return {
       is_reached: faults_ms.length > 0,
       end: endOf(code, told),
-      answered: lanes.reduce((sum, lane) => sum + lane.acked, 0),
+      answered: sequences.reduce((sum, sequence) => sum + sequence.acked, 0),
       refused: told.refused,
       points: fault === undefined ? pointsIn(reached) : [],
       ...(wrong !== undefined && { wrong }),
@@ -266,11 +266,11 @@ interface Loaded {
   readonly wrong?: string
 }
 
-/** Sends the requests of all lanes, and stops the server if they were taken. */
+/** Sends the requests of all sequences, and stops the server if they were taken. */
 async function load(
   server: Server,
-  lanes: readonly Lane[],
-  access: LaneFile['access'],
+  sequences: readonly Sequence[],
+  access: WorkloadFile['access'],
 ): Promise<Loaded> {
   const url = await server.url
   if (url === undefined) return { is_served: false, served_ms: 0, is_done: false, refused: 0 }
@@ -279,7 +279,9 @@ async function load(
   const { user, secret } = access
   const client = await connect({ url, user, secret, ...client_options })
   try {
-    const ended = await Promise.all(lanes.map((lane) => sendLane(lane, client, server.onAnswer)))
+    const ended = await Promise.all(
+      sequences.map((sequence) => sendSequence(sequence, client, server.onAnswer)),
+    )
     const refused = ended.reduce((sum, one) => sum + one.refused, 0)
     const is_done = ended.every((one) => one.is_done)
     if (is_done || server.hasNoKey()) server.stop()
@@ -294,8 +296,8 @@ async function load(
 }
 
 /** Rejects where an answer is wrong. */
-async function sendLane(lane: Lane, client: Client, onAnswer: () => void) {
-  const note = noteOf(lane, onAnswer)
+async function sendSequence(sequence: Sequence, client: Client, onAnswer: () => void) {
+  const note = noteOf(sequence, onAnswer)
   let refused = 0
   /** Whether it was answered; a refused request is sent again. */
   const send = async (work: () => Promise<void>): Promise<boolean> => {
@@ -310,9 +312,9 @@ async function sendLane(lane: Lane, client: Client, onAnswer: () => void) {
       }
     }
   }
-  while (lane.sent < requests_of_lane) {
-    lane.sent++
-    const parts = requestOf(lane, lane.sent)
+  while (sequence.sent < requests_of_sequence) {
+    sequence.sent++
+    const parts = requestOf(sequence, sequence.sent)
     const is_answered = await send(async () =>
       note(parts, await client.apply(parts.map(({ op }) => op))),
     )
@@ -385,11 +387,11 @@ function wrongEnd(
 }
 
 /** What is wrong in the file, opened again on a disk that works. */
-async function wrongIn(path: string, lanes: readonly Lane[]): Promise<string | undefined> {
+async function wrongIn(path: string, sequences: readonly Sequence[]): Promise<string | undefined> {
   try {
     const engine = await openEngine(path, { background: false })
     try {
-      const { verdict } = await judgeLanes(engine, lanes)
+      const { verdict } = await judgeWorkload(engine, sequences)
       const wrong = wrongBy({ ...verdict })
       return wrong === undefined ? undefined : `the file: ${wrong.slice(0, 1_000)}`
     } finally {

@@ -21,15 +21,15 @@ import { knownLog, recoverCommitLog } from '../../../src/store/commit-log/recove
 import type { FileUsage } from '../../../src/store/lmdb/lmdb-tree.ts'
 import type { Tree } from '../../../src/store/tree.ts'
 import { openInProcess } from '../in-process-tree.ts'
-import { judgeLanes, wrongBy } from '../lane-judge.ts'
-import { lane_processes } from '../lanes.ts'
+import { workload_processes } from '../workload.ts'
+import { judgeWorkload, wrongBy } from '../workload-judge.ts'
 import type { Folder } from './power-disk.ts'
 import { type Digests, newImageFolder } from './power-folder.ts'
 import type { ServerTrace } from './power-server.ts'
 
 /** What is in a state, however much of it was answered. */
 interface Found {
-  /** By lane, how many of its requests are there. */
+  /** By sequence, how many of its requests are there. */
   readonly there: readonly number[]
   readonly has_setup: boolean
   /** What is wrong with it. */
@@ -47,12 +47,12 @@ const whole_every = 16
 /** Of no file: each that is judged had its own or none. */
 const no_id = Buffer.alloc(8)
 
-export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace): PowerJudge {
+export function newPowerJudge(folder: string, { sequences, ready_at }: ServerTrace): PowerJudge {
   const images = new Map<string, Found>()
   const finds = new Map<string, Found>()
   const states = new Map<string, Found>()
   const path = join(folder, 'db')
-  const own_lanes = lanes.map(({ lane }) => ({ ...lane, acked: 0 }))
+  const own_sequences = sequences.map(({ sequence }) => ({ ...sequence, acked: 0 }))
   const first_look = newFirstLook(`${folder}-first`)
 
   function put(image: Folder): void {
@@ -99,13 +99,13 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
     try {
       const processes = await engine.processes.list()
       const users = await engine.users.list()
-      const has_setup = processes.length === lane_processes.length && users.length > 0
-      for (const definition of lane_processes) await engine.processes.put(definition)
-      const { verdict, there } = await judgeLanes(engine, own_lanes)
+      const has_setup = processes.length === workload_processes.length && users.length > 0
+      for (const definition of workload_processes) await engine.processes.put(definition)
+      const { verdict, there } = await judgeWorkload(engine, own_sequences)
       await engine.users.add()
       const wrong = wrongBy({ ...verdict })
       return {
-        there: own_lanes.map((lane) => there.get(lane) ?? 0),
+        there: own_sequences.map((sequence) => there.get(sequence) ?? 0),
         has_setup,
         ...(wrong !== undefined && { wrong }),
       }
@@ -129,10 +129,10 @@ export function newPowerJudge(folder: string, { lanes, ready_at }: ServerTrace):
       }
       if (found.wrong !== undefined) return found.wrong
       if (!found.has_setup && ready_at <= line) return 'the processes and the user are lost'
-      const lost = lanes.flatMap(({ lane, answered_at }, at) => {
+      const lost = sequences.flatMap(({ sequence, answered_at }, at) => {
         const answered = answered_at.filter((answered_line) => answered_line <= line).length
         const there = found.there[at] ?? 0
-        return there < answered ? [`${lane.name}: ${answered} answered, ${there} there`] : []
+        return there < answered ? [`${sequence.name}: ${answered} answered, ${there} there`] : []
       })
       return lost.length === 0 ? undefined : `lost: ${lost.join('; ')}`
     },

@@ -11,21 +11,21 @@ import { createInterface } from 'node:readline'
 import { addClient, initFolder } from '../../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../../src/core/clock.ts'
 import { type ByteTap, openByteTap } from '../byte-tap.ts'
-import { openCallers, sendLane, sendSteadily, type Target } from '../lane-callers.ts'
-import { type Lane, type LaneKind, newLane } from '../lanes.ts'
 import { buildChild, type Edit } from '../store-child.ts'
+import { newSequence, type Sequence, type SequenceKind } from '../workload.ts'
+import { openCallers, sendSequence, sendSteadily, type Target } from '../workload-callers.ts'
 import { type DiskEvent, type DiskTrace, newDiskTrace } from './power-trace.ts'
 
-export interface AnsweredLane {
+export interface AnsweredSequence {
   /** `acked` counts nothing here: `answered_at` says from when on. */
-  readonly lane: Lane
+  readonly sequence: Sequence
   /** By request, the line of the trace; some of the last may be missing. */
   readonly answered_at: readonly number[]
 }
 
 export interface ServerTrace {
   readonly events: readonly DiskEvent[]
-  readonly lanes: readonly AnsweredLane[]
+  readonly sequences: readonly AnsweredSequence[]
   /** The line from which on the file has its processes and its user. */
   readonly ready_at: number
 }
@@ -89,18 +89,18 @@ export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
     const servers = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
     const limits = ['--checkpoint-bytes', String(checkpoint_bytes), '--drain-ms-max', '2000']
     const args = [server.script, 'serve', '--json', '--db', path, ...servers, ...limits]
-    const lanes: AnsweredLane[] = []
+    const sequences: AnsweredSequence[] = []
     for (const [place, [end, answers]] of lives.entries()) {
       const life = { place, end, answers, target: { ...access, folder: tls } }
-      lanes.push(...(await traceLife(trace, args, life)))
+      sequences.push(...(await traceLife(trace, args, life)))
     }
-    return { events: trace.events, lanes, ready_at }
+    return { events: trace.events, sequences, ready_at }
   } finally {
     await Promise.all([server.remove(), setup.remove()])
   }
 }
 
-const lane_kinds: readonly LaneKind[] = ['http_path', 'grpc', 'stream', 'single']
+const sequence_kinds: readonly SequenceKind[] = ['http_path', 'grpc', 'stream', 'single']
 
 const isInStore = ({ file }: Edit): boolean => file.startsWith('store/')
 
@@ -112,7 +112,7 @@ interface Life {
 }
 
 interface Caller {
-  readonly lane: Lane
+  readonly sequence: Sequence
   readonly taps: readonly ByteTap[]
   /** By request, what the caller had received by then. */
   readonly received: ReadonlyMap<number, number>[]
@@ -138,19 +138,19 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
     else stop.abort()
   }
   const is_stopped = life.end === 'SIGTERM'
-  const kinds = is_stopped ? lane_kinds.filter((kind) => kind !== 'stream') : lane_kinds
+  const kinds = is_stopped ? sequence_kinds.filter((kind) => kind !== 'stream') : sequence_kinds
   await Promise.all(
     kinds.map(async (kind) => {
       const taps = await Promise.all([new URL(http).host, grpc].map(openByteTap))
       const [url = '', address = ''] = taps.map((tap) => tap.address)
-      const lane = newLane(`${kind} ${life.place}`, kind)
-      const caller: Caller = { lane, taps, received: [] }
+      const sequence = newSequence(`${kind} ${life.place}`, kind)
+      const caller: Caller = { sequence, taps, received: [] }
       callers.push(caller)
       const clients = await openCallers({ ...life.target, url: `http://${url}`, address })
       try {
         if (is_stopped) {
-          await sendSteadily(lane, clients, { signal: stop.signal, onAck: () => onAck(caller) })
-        } else await sendLane(lane, clients, () => onAck(caller))
+          await sendSteadily(sequence, clients, { signal: stop.signal, onAck: () => onAck(caller) })
+        } else await sendSequence(sequence, clients, () => onAck(caller))
       } finally {
         await clients.close()
         for (const tap of taps) tap.close()
@@ -160,8 +160,8 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
   if (is_stopped) process.kill(pid, 'SIGTERM')
   const last_line = await trace.end(is_own_kill ? 'db' : undefined)
   const sent = sentBy(trace.events.slice(first_event))
-  return callers.map(({ lane, received }) => ({
-    lane,
+  return callers.map(({ sequence, received }) => ({
+    sequence,
     answered_at: received.map((counts) => lineOf(counts, sent, last_line)),
   }))
 }

@@ -5,10 +5,10 @@
 
 import { writeSync } from 'node:fs'
 import { openEngine } from '../../../src/open.ts'
-import { setUpLanes } from '../lane-file.ts'
+import { setUpWorkload } from '../workload-file.ts'
 
 const [path = '', name = ''] = process.argv.slice(2)
 const engine = await openEngine(path)
-const { user, secret } = await setUpLanes(engine, name)
+const { user, secret } = await setUpWorkload(engine, name)
 writeSync(1, `${JSON.stringify({ user, secret })}\n`)
 await engine.close()

@@ -10,7 +10,7 @@ import { newCodeExecutor } from '../../../src/executors/code.ts'
 import { type Failure, type Given, type Outcome, tryEach } from '../../proof/proof.ts'
 import { fakeChance } from '../fake-clock.ts'
 import { type BuiltChild, buildChild } from '../store-child.ts'
-import { fileDisk, memoryDisk } from './bed.ts'
+import { fileDisk, memoryDisk } from './harness.ts'
 import { type RunCode, runHistory } from './history.ts'
 
 /** Of so many histories one is on a data file, and one has its code run in the sandbox. */

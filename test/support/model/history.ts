@@ -7,7 +7,6 @@ import assert from 'node:assert/strict'
 import { isFault } from '../../../src/core/faults.ts'
 import type { OpResult } from '../../../src/core/model.ts'
 import type { JobOutcome } from '../../../src/process/logic.ts'
-import { type Disk, type Held, id_middle, type ModelBed, modelBed } from './bed.ts'
 import {
   compareFeed,
   compareProcesses,
@@ -16,6 +15,7 @@ import {
   frozen,
   type Wire,
 } from './compare.ts'
+import { type Disk, type Held, id_middle, type ModelHarness, modelHarness } from './harness.ts'
 import { applyOutcome, codeAnswer, type Outcome } from './jobs.ts'
 import * as ops from './ops.ts'
 import { type Data, definitionText, type Json, type Plan } from './plan.ts'
@@ -43,7 +43,7 @@ export type RunCode = (order: Extract<Held['order'], { job: 'code' }>) => Promis
 interface Run {
   readonly random: Random
   readonly profile: Profile
-  readonly bed: ModelBed
+  readonly harness: ModelHarness
   readonly world: World
   readonly turns: Turns
   /** What was done, for whoever reads of a failure. */
@@ -88,23 +88,23 @@ export async function runHistory(
   const base = profile.computes ? wide : tight
   const limits = { ...base, slice_tasks_max: random.pick([1, 3, 100]) }
   const world = newWorld(limits, handled_title)
-  const bed = await modelBed(disk, limits, handled_title)
+  const harness = await modelHarness(disk, limits, handled_title)
   const run: Run = {
-    ...{ random, profile, bed, world, turns: newTurns(world), told: [], runCode },
+    ...{ random, profile, harness, world, turns: newTurns(world), told: [], runCode },
     ...{ jobs: new WeakMap(), keys: new Set(), waiting: [], breaks: undefined, faults: 0 },
     is_endless: false,
   }
   world.id_middle = id_middle
-  world.now_ms = bed.clock.now_ms()
+  world.now_ms = harness.clock.now_ms()
   try {
-    await bed.engine.users.add({ id: only_user })
+    await harness.engine.users.add({ id: only_user })
     for (const conv of convs) await deploy(run, conv, randomPlan(random, conv, profile), new Map())
     // What a user may do is decided where one process lets them and another one not.
     if (random.oneIn(2)) for (const conv of convs) await share(run, conv)
     const steps = 8 + random.below(25)
     for (let n = 0; n < steps && world.tasks.size < tasks_max && !run.is_endless; n++) {
       await step(run)
-      if (random.oneIn(12) && !run.is_endless) await compareTasks(bed.engine, world)
+      if (random.oneIn(12) && !run.is_endless) await compareTasks(harness.engine, world)
     }
     if (!run.is_endless) await compareAll(run)
     return { met: world.met, faults: run.faults }
@@ -115,7 +115,7 @@ export async function runHistory(
     )
     throw new Error(`${what}\nafter\n${told.join('\n')}`)
   } finally {
-    await bed.close().catch(() => {})
+    await harness.close().catch(() => {})
     await disk.remove()
   }
 }
@@ -127,13 +127,13 @@ function emit(run: Run, what: string, more?: unknown): void {
 
 /** Lets both do what is due at this time. */
 async function settle(run: Run): Promise<void> {
-  const { bed, world, turns } = run
-  let is_settled = await bed.settled(transactions_max)
-  world.now_ms = bed.clock.now_ms()
+  const { harness, world, turns } = run
+  let is_settled = await harness.settled(transactions_max)
+  world.now_ms = harness.clock.now_ms()
   turns.publish()
-  if (bed.isBroken()) is_settled = await reopenBroken(run)
+  if (harness.isBroken()) is_settled = await reopenBroken(run)
   run.breaks = undefined
-  bed.breakAtNextCommit(undefined)
+  harness.breakAtNextCommit(undefined)
   // A commit of the engine may have many turns in it.
   const turns_max = is_settled ? settled_turns_max : transactions_max / 2
   let made = 0
@@ -146,22 +146,22 @@ async function settle(run: Run): Promise<void> {
 
 /** What the broken disk has of the first commit after the break was asked for. */
 async function reopenBroken(run: Run): Promise<boolean> {
-  const { bed, world, turns } = run
+  const { harness, world, turns } = run
   run.faults++
   if (run.breaks === 'kept') {
     const { writes } = world
     while (world.writes === writes && turns.step());
   }
   run.breaks = undefined
-  await bed.reopenBroken()
+  await harness.reopenBroken()
   turns.reopen()
   run.waiting = []
-  return bed.settled(transactions_max)
+  return harness.settled(transactions_max)
 }
 
 async function step(run: Run): Promise<void> {
-  const { random, bed, world } = run
-  world.now_ms = bed.clock.now_ms()
+  const { random, harness, world } = run
+  world.now_ms = harness.clock.now_ms()
   const conv = (): string => random.pick([...convs, '22', '22'])
   await random.weighted<() => Promise<void>>([
     [30, () => apply(run)],
@@ -172,7 +172,7 @@ async function step(run: Run): Promise<void> {
     [1, () => remove(run, conv())],
     [4, () => share(run, conv())],
     [6, () => deployLater(run, conv())],
-    [run.bed.held.length > 0 ? 10 : 0, () => answer(run)],
+    [run.harness.held.length > 0 ? 10 : 0, () => answer(run)],
     [14, () => advance(run)],
     [2, () => setBack(run)],
     [4, () => reopen(run)],
@@ -181,7 +181,7 @@ async function step(run: Run): Promise<void> {
 }
 
 async function apply(run: Run): Promise<void> {
-  const { random, bed, world } = run
+  const { random, harness, world } = run
   const lists = random.list(1, 2, () => ({
     user: random.oneIn(4) ? only_user : undefined,
     calls: random.list(1, 5, () => randomCall(run)),
@@ -195,15 +195,15 @@ async function apply(run: Run): Promise<void> {
   if (how !== undefined) breakNext(run, how)
   const results = await Promise.allSettled(
     lists.map(({ user, calls }) =>
-      bed.engine.apply(
+      harness.engine.apply(
         calls.map(({ wire }) => wire),
         user === undefined ? {} : { user },
       ),
     ),
   )
-  const is_broken = bed.isBroken()
+  const is_broken = harness.isBroken()
   if (is_broken && how === 'lost') return
-  bed.breakAtNextCommit(undefined)
+  harness.breakAtNextCommit(undefined)
   for (const [at, { user, calls }] of lists.entries()) {
     world.beginRequest()
     const result = results[at] as PromiseSettledResult<OpResult[]>
@@ -216,10 +216,10 @@ async function apply(run: Run): Promise<void> {
   }
 }
 
-function breakNext({ bed, world, told }: Run, how: 'lost' | 'kept'): void {
+function breakNext({ harness, world, told }: Run, how: 'lost' | 'kept'): void {
   told.push([`break the disk, ${how}`])
   world.meet(`break ${how}`)
-  bed.breakAtNextCommit(how)
+  harness.breakAtNextCommit(how)
 }
 
 interface Call {
@@ -277,7 +277,7 @@ function randomTarget({ random, world }: Run, conv: string): { at: string; targe
 }
 
 async function act(run: Run, what: 'cancel' | 'retry' | 'move', given: string): Promise<void> {
-  const { random, bed, world } = run
+  const { random, harness, world } = run
   // Few tasks have failed, and few rest between two transactions.
   const wanted_status = { cancel: 'processing', retry: 'failed', move: undefined }[what]
   const rare = [...world.tasks.values()].filter(({ status }) => status === wanted_status)
@@ -289,7 +289,7 @@ async function act(run: Run, what: 'cancel' | 'retry' | 'move', given: string): 
   emit(run, what, [wire, node])
   world.beginRequest()
   const status = ops.show(world, at, target).task?.status
-  const { tasks } = bed.engine
+  const { tasks } = harness.engine
   const { was, ...result } =
     what === 'cancel'
       ? await tasks.cancel(wire)
@@ -314,9 +314,9 @@ function calling({ random, world }: Run): string {
 }
 
 async function pause(run: Run, conv: string, is_paused: boolean): Promise<void> {
-  const { bed, world } = run
+  const { harness, world } = run
   emit(run, is_paused ? 'pause' : 'resume', conv)
-  const done = bed.engine.processes[is_paused ? 'pause' : 'resume'](conv)
+  const done = harness.engine.processes[is_paused ? 'pause' : 'resume'](conv)
   const wanted = ops.setPaused(world, conv, is_paused)
   assert.equal(await codeOf(done), wanted)
   if (wanted === 'ok' && !is_paused) onProcessChanged(run, conv)
@@ -339,16 +339,16 @@ function finish(run: Run, one: Run['waiting'][number]): void {
 
 async function remove(run: Run, conv: string): Promise<void> {
   emit(run, 'remove', conv)
-  const done = run.bed.engine.processes.remove(conv)
+  const done = run.harness.engine.processes.remove(conv)
   assert.equal(await codeOf(done), ops.remove(run.world, conv))
 }
 
 async function share(run: Run, conv: string): Promise<void> {
-  const { random, bed, world } = run
+  const { random, harness, world } = run
   const rights = ['create', 'modify', 'show'] as const
   const can = random.oneIn(4) ? undefined : rights.filter(() => !random.oneIn(3))
   emit(run, 'share', [conv, can])
-  const { processes } = bed.engine
+  const { processes } = harness.engine
   const done =
     can === undefined ? processes.unshare(conv, only_user) : processes.share(conv, only_user, can)
   assert.equal(await codeOf(done), ops.share(world, conv, only_user, can))
@@ -387,10 +387,10 @@ async function deploy(
   plan: Plan,
   moves: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const { bed, world } = run
+  const { harness, world } = run
   const text = definitionText(conv, plan)
   emit(run, 'deploy', [text, Object.fromEntries(moves)])
-  const put = bed.engine.processes.put(text, { moves: Object.fromEntries(moves) })
+  const put = harness.engine.processes.put(text, { moves: Object.fromEntries(moves) })
   const wanted = ops.deploy(world, conv, plan, moves)
   world.meet(`deploy ${wanted}`)
   assert.equal(await codeOf(put.then(({ state }) => state)), wanted)
@@ -415,9 +415,9 @@ function orderData({ order }: Held): Data {
 
 /** Each job is begun, not too early, with the data and the key of its visit. */
 function noteJobs(run: Run): void {
-  const { bed, world, jobs } = run
+  const { harness, world, jobs } = run
   const begun = new Set<string>()
-  for (const one of bed.held) {
+  for (const one of harness.held) {
     const { obj_id } = one.job.task
     begun.add(obj_id)
     if (jobs.has(one)) continue
@@ -445,8 +445,8 @@ function noteJobs(run: Run): void {
 }
 
 async function answer(run: Run): Promise<void> {
-  const { random, bed, world, jobs } = run
-  const held = random.pick(bed.held)
+  const { random, harness, world, jobs } = run
+  const held = random.pick(harness.held)
   const outcome = await randomOutcome(run, held)
   const job = jobs.get(held)
   emit(run, 'answer', [
@@ -510,7 +510,7 @@ const failures: Readonly<
 }
 
 async function advance(run: Run): Promise<void> {
-  const { random, bed, world } = run
+  const { random, harness, world } = run
   const live = [...world.tasks.values()].filter(({ due_ms }) => due_ms > world.now_ms)
   const to_next = live.length > 0 ? random.pick(live).due_ms - world.now_ms : 0
   const ms = random.weighted([
@@ -524,24 +524,24 @@ async function advance(run: Run): Promise<void> {
     run.breaks = random.pick(['lost', 'kept'] as const)
     breakNext(run, run.breaks)
   }
-  bed.clock.advance(ms)
+  harness.clock.advance(ms)
 }
 
-async function setBack({ random, bed, world, told }: Run): Promise<void> {
+async function setBack({ random, harness, world, told }: Run): Promise<void> {
   const ms = random.pick([1, 3_000, 3_000, a_day_ms])
   told.push(['set back', ms])
   world.meet('step set back')
-  bed.clock.set(bed.clock.now_ms() - ms)
+  harness.clock.set(harness.clock.now_ms() - ms)
 }
 
 async function reopen(run: Run): Promise<void> {
-  const { random, bed, world, turns } = run
+  const { random, harness, world, turns } = run
   const away_ms = random.pick([0, 1, 1_000, 60_000, -3_000])
   emit(run, 'reopen', away_ms)
-  await bed.close()
-  bed.clock.set(bed.clock.now_ms() + away_ms)
-  await bed.open()
-  world.now_ms = bed.clock.now_ms()
+  await harness.close()
+  harness.clock.set(harness.clock.now_ms() + away_ms)
+  await harness.open()
+  world.now_ms = harness.clock.now_ms()
   turns.publish()
   turns.reopen()
   run.waiting = []
@@ -549,9 +549,9 @@ async function reopen(run: Run): Promise<void> {
 
 /** Everything visible, after so long a time that ended tasks are gone and timers have fired. */
 async function compareAll(run: Run): Promise<void> {
-  const { bed, world } = run
-  world.now_ms = bed.clock.now_ms()
-  bed.clock.advance(a_day_ms)
+  const { harness, world } = run
+  world.now_ms = harness.clock.now_ms()
+  harness.clock.advance(a_day_ms)
   await settle(run)
   if (run.is_endless) return
   const sums = [...world.sums.keys()].map((key) => key.split(' '))
@@ -580,17 +580,17 @@ async function compareAll(run: Run): Promise<void> {
     nodes: new Map(nodes.map((one) => [one.id, one])),
   }
   await deploy(run, probe, plan, new Map())
-  world.now_ms = bed.clock.now_ms()
+  world.now_ms = harness.clock.now_ms()
   world.beginRequest()
   const wanted = ops.create(world, probe, undefined, {})
   const op = { type: 'create', obj: 'task', conv_id: probe, data: {} }
-  const [result] = await bed.engine.apply([op])
+  const [result] = await harness.engine.apply([op])
   compareResult(op, result as OpResult, wanted)
   turns(run)
-  await compareTasks(bed.engine, world)
-  await compareProcesses(bed.engine, world)
-  await compareFeed(bed.engine, world, wanted.task?.obj_id ?? '')
-  assert.deepEqual((await bed.engine.check()).breaches, [])
+  await compareTasks(harness.engine, world)
+  await compareProcesses(harness.engine, world)
+  await compareFeed(harness.engine, world, wanted.task?.obj_id ?? '')
+  assert.deepEqual((await harness.engine.check()).breaches, [])
 }
 
 const turns = ({ turns }: Run): void => turns.publish()

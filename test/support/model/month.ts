@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict'
 import type { Engine } from '../../../src/engine/api/engine-api.ts'
-import { memoryBed, settled } from '../model-setup.ts'
+import { memoryHarness, settled } from '../model-setup.ts'
 import { node } from '../processes.ts'
 import { newRandom } from './random.ts'
 
@@ -72,10 +72,12 @@ interface Waiting {
 /** Throws where a timer was early, twice or forgotten, a due time not made once, an id not above. */
 export async function runMonth(seed: number): Promise<number> {
   const random = newRandom(seed)
-  const bed = memoryBed({ limits: { ended_kept_ms: 1_000 * day_ms, changes_kept_ms: 1e12 } })
-  const { clock } = bed
+  const harness = memoryHarness({
+    limits: { ended_kept_ms: 1_000 * day_ms, changes_kept_ms: 1e12 },
+  })
+  const { clock } = harness
   clock.set(began_ms)
-  let engine = await bed.open()
+  let engine = await harness.open()
   const waiting: Waiting[] = []
   let newest_ms = began_ms
   let sets = 0
@@ -112,7 +114,7 @@ export async function runMonth(seed: number): Promise<number> {
       else {
         if (step !== 'day back') await engine.close()
         clock.set(clock.now_ms() + (step === 'closed on' ? day_ms : -day_ms))
-        if (step !== 'day back') engine = await bed.open()
+        if (step !== 'day back') engine = await harness.open()
       }
       if (step !== 'on') sets++
       await settled(clock)

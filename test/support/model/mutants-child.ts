@@ -3,7 +3,7 @@
  *
  *     node mutants-child.mjs SEED HISTORIES_MAX '["mutant", …]'
  */
-import { memoryDisk } from './bed.ts'
+import { memoryDisk } from './harness.ts'
 import { runHistory } from './history.ts'
 import type { Found } from './mutants.ts'
 

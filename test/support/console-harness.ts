@@ -53,7 +53,7 @@ export interface SignedIn {
 
 export type Line = Readonly<Record<string, unknown>>
 
-export interface ConsoleBed {
+export interface ConsoleHarness {
   readonly engine: ServedEngine
   readonly clock: FakeClock
   readonly console: Console
@@ -80,7 +80,7 @@ export interface Live {
   next(): Promise<{ readonly event: string; readonly data: unknown } | undefined>
 }
 
-export interface BedOptions extends CreateConsoleOptions {
+export interface HarnessOptions extends CreateConsoleOptions {
   readonly limits?: Partial<Record<LimitName, number>>
 }
 
@@ -91,7 +91,10 @@ function buildPage(): void {
   execFileSync(process.execPath, ['--import', 'tsx', join(top, 'bin/page.ts')], { cwd: top })
 }
 
-export async function openBed({ limits = {}, ...options }: BedOptions = {}): Promise<ConsoleBed> {
+export async function openHarness({
+  limits = {},
+  ...options
+}: HarnessOptions = {}): Promise<ConsoleHarness> {
   buildPage()
   const clock = fakeClock()
   const told: Line[] = []

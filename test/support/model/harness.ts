@@ -83,7 +83,7 @@ const new_file: readonly (readonly [Key, Buffer])[] = [
   [metaKey('id_middle'), Buffer.from(id_middle, 'hex')],
 ]
 
-export interface ModelBed {
+export interface ModelHarness {
   readonly clock: FakeClock
   readonly held: Held[]
   engine: Engine
@@ -102,11 +102,11 @@ export interface ModelBed {
 /** Turns of the event loop without a commit after which nothing is under way. */
 const quiet_turns = 8
 
-export async function modelBed(
+export async function modelHarness(
   disk: Disk,
   model_limits: ModelLimits,
   handled_title: string,
-): Promise<ModelBed> {
+): Promise<ModelHarness> {
   const clock = fakeClock()
   const held: Held[] = []
   let how: 'lost' | 'kept' | undefined
@@ -117,11 +117,11 @@ export async function modelBed(
     ...model_limits,
     ...{ drain_ms_max: 0, changes_kept_ms: 1e12, changes_bytes_max: 2 ** 30, jobs_max: 10_000 },
   })
-  const bed: ModelBed = {
+  const harness: ModelHarness = {
     ...{ clock, held, engine: undefined as unknown as Engine },
     open,
     async close() {
-      await bed.engine.close().catch((error: unknown) => {
+      await harness.engine.close().catch((error: unknown) => {
         if (!is_broken) throw error
       })
       await disk.close()
@@ -131,7 +131,7 @@ export async function modelBed(
     },
     isBroken: () => is_broken,
     async reopenBroken() {
-      await bed.close()
+      await harness.close()
       how = undefined
       is_broken = false
       await open()
@@ -184,7 +184,7 @@ export async function modelBed(
     )
     const handlers = newHandlers({ clock, limits, given })
     const chance = { bytes: (count: number) => Buffer.alloc(count, 7), fraction: () => fraction }
-    bed.engine = await startEngine({
+    harness.engine = await startEngine({
       ...{ events: newEvents(undefined, clock), path: ':memory:', store, limits, clock, chance },
       ...{ key_path: undefined, failure: () => failure, failed: new Promise<Fault>(() => {}) },
       options: { secret_key: '11'.repeat(32), variables },
@@ -222,5 +222,5 @@ export async function modelBed(
     }
   }
   await open()
-  return bed
+  return harness
 }

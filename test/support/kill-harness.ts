@@ -11,15 +11,15 @@ import { type CallServer, callServer } from './call-server.ts'
 import { commitLogLeft } from './commit-log-crash.ts'
 import type { KillReport } from './kill-child.ts'
 import { doubleSteps, finishWork, handled, handlerThat, newWorkSeen } from './kill-jobs.ts'
-import { type Callers, type Cut, openCallers, sendLane } from './lane-callers.ts'
-import { type LaneFile, makeLaneFile } from './lane-file.ts'
-import { judgeLanes, wrongBy } from './lane-judge.ts'
-import { type Lane, type LaneKind, lane_kinds } from './lanes.ts'
-import { lanesOf, startProgram } from './program.ts'
+import { sequencesOf, startProgram } from './program.ts'
 import { type BuiltChild, buildChild, type Edit } from './store-child.ts'
+import { type Sequence, type SequenceKind, sequence_kinds } from './workload.ts'
+import { type Callers, type Cut, openCallers, sendSequence } from './workload-callers.ts'
+import { makeWorkloadFile, type WorkloadFile } from './workload-file.ts'
+import { judgeWorkload, wrongBy } from './workload-judge.ts'
 
 /** A stream has several batches under way, any other caller one request. */
-const callers: Readonly<Record<LaneKind, number>> = {
+const callers: Readonly<Record<SequenceKind, number>> = {
   ...{ http_path: 2, http_headers: 2, grpc: 2, stream: 1, embedded: 2 },
   ...{ single: 1, webhook: 1, callback: 1, sync: 2 },
 }
@@ -43,7 +43,7 @@ export interface KillCounts {
   unmerged: number
 }
 
-export interface KillBed {
+export interface KillHarness {
   /**
    * Kills once, at a moment of chance, or at this one and judges for certain. Resolves with what was
    * lost, halved or doubled, if anything was.
@@ -62,19 +62,19 @@ export const newKillCounts = (): KillCounts => ({
 export const buildKillChild = (edits: readonly Edit[]): Promise<BuiltChild> =>
   buildChild('kill-child.ts', edits)
 
-let beds = 0
+let harnesses = 0
 
-export async function openKillBed(child: BuiltChild, counts: KillCounts): Promise<KillBed> {
-  const folder = join(child.folder, `bed-${beds++}`)
+export async function openKillHarness(child: BuiltChild, counts: KillCounts): Promise<KillHarness> {
+  const folder = join(child.folder, `harness-${harnesses++}`)
   await mkdir(folder)
-  const file = await makeLaneFile(folder)
+  const file = await makeWorkloadFile(folder)
   const { path } = file
   const seen = newWorkSeen()
   let life = 0
   let start_ms = first_start_ms
-  let unjudged: Lane[] = []
+  let unjudged: Sequence[] = []
   let cuts: Cut[] = []
-  const known: Lane[] = []
+  const known: Sequence[] = []
   const server = await callServer((asked, _request, response) => {
     const { id } = JSON.parse(asked.body) as { id: string }
     const calls = seen.called.get(id) ?? { by: [], keys: new Set() }
@@ -87,16 +87,19 @@ export async function openKillBed(child: BuiltChild, counts: KillCounts): Promis
   async function judge(): Promise<string | undefined> {
     const engine = await openEngine(path, { background: false })
     try {
-      const { verdict, there } = await judgeLanes(engine, unjudged, known)
+      const { verdict, there } = await judgeWorkload(engine, unjudged, known)
       const double_steps = await doubleSteps(engine)
-      for (const lane of unjudged) {
-        counts.acknowledged += lane.acked
-        counts.unknown += lane.sent - lane.acked
-        counts.came_through += Math.max(0, (there.get(lane) ?? 0) - lane.acked)
+      for (const sequence of unjudged) {
+        counts.acknowledged += sequence.acked
+        counts.unknown += sequence.sent - sequence.acked
+        counts.came_through += Math.max(0, (there.get(sequence) ?? 0) - sequence.acked)
       }
       const applied = cuts
-        .filter(({ lane, outcome }) => outcome === 'not_applied' && there.get(lane) !== lane.acked)
-        .map(({ lane, cause }) => `${lane.name} is there, and was refused: ${cause}`)
+        .filter(
+          ({ sequence, outcome }) =>
+            outcome === 'not_applied' && there.get(sequence) !== sequence.acked,
+        )
+        .map(({ sequence, cause }) => `${sequence.name} is there, and was refused: ${cause}`)
       unjudged = []
       cuts = []
       return wrongBy({ ...verdict, double_steps, applied })
@@ -108,9 +111,9 @@ export async function openKillBed(child: BuiltChild, counts: KillCounts): Promis
   return {
     async round(fraction, moment) {
       life++
-      const lanes = lanesOf(life, callers)
-      unjudged.push(...lanes)
-      known.push(...lanes)
+      const sequences = sequencesOf(life, callers)
+      unjudged.push(...sequences)
+      known.push(...sequences)
       const moments = ['start', 'close', 'load', 'load', 'load', 'load'] as const
       const plan: Plan = {
         moment: moment ?? (moments[Math.floor(fraction() * moments.length)] as Plan['moment']),
@@ -122,7 +125,7 @@ export async function openKillBed(child: BuiltChild, counts: KillCounts): Promis
         close_ms: fraction() * close_ms_max,
         ...{ checks: fraction() < 0.25, blocking_commits: fraction() < 0.5 },
       }
-      const ended = await liveAndDie({ child, file, server, lanes, plan })
+      const ended = await liveAndDie({ child, file, server, sequences, plan })
       if (ended.wrong !== undefined) return ended.wrong
       if (ended.start_ms !== undefined) start_ms = (start_ms * 3 + ended.start_ms) / 4
       for (const { made = [], handled } of ended.reports) {
@@ -171,9 +174,9 @@ interface Plan {
 
 interface Life {
   readonly child: BuiltChild
-  readonly file: LaneFile
+  readonly file: WorkloadFile
   readonly server: CallServer
-  readonly lanes: readonly Lane[]
+  readonly sequences: readonly Sequence[]
   readonly plan: Plan
 }
 
@@ -185,19 +188,19 @@ interface Death {
   readonly start_ms?: number
 }
 
-async function liveAndDie({ child, file, server, lanes, plan }: Life): Promise<Death> {
+async function liveAndDie({ child, file, server, sequences, plan }: Life): Promise<Death> {
   const began_ms = performance.now()
   const timers = new Set<NodeJS.Timeout>()
   let answers = 0
-  const answered_kinds = new Set<LaneKind>()
+  const answered_kinds = new Set<SequenceKind>()
   const kill = (after_ms: number): void =>
     void timers.add(setTimeout(() => program.running.kill('SIGKILL'), after_ms))
 
-  function onAnswer(kind: LaneKind): void {
+  function onAnswer(kind: SequenceKind): void {
     answers++
     answered_kinds.add(kind)
     if (answers < plan.answers || timers.size > 0) return
-    if (plan.all_kinds && answered_kinds.size < lane_kinds.length) return
+    if (plan.all_kinds && answered_kinds.size < sequence_kinds.length) return
     if (plan.moment === 'close') {
       timers.add(setTimeout(() => program.running.kill('SIGTERM'), plan.load_ms))
       kill(plan.load_ms + plan.close_ms)
@@ -206,13 +209,15 @@ async function liveAndDie({ child, file, server, lanes, plan }: Life): Promise<D
 
   const { checks, blocking_commits } = plan
   const options = { url: server.url, checks, blocking_commits, drain_ms_max, handler_ms_max }
-  const program = startProgram({ child, file, options, lanes, onAnswer })
+  const program = startProgram({ child, file, options, sequences, onAnswer })
   if (plan.moment === 'start') kill(plan.start_ms)
   const target = await program.listening
   const start_ms = performance.now() - began_ms
   const opened = target && (await openCallers(target))
-  const others = lanes.filter(({ kind }) => opened && kind !== 'embedded')
-  const sending = others.map((lane) => sendLane(lane, opened as Callers, () => onAnswer(lane.kind)))
+  const others = sequences.filter(({ kind }) => opened && kind !== 'embedded')
+  const sending = others.map((sequence) =>
+    sendSequence(sequence, opened as Callers, () => onAnswer(sequence.kind)),
+  )
   const settling = Promise.allSettled(sending)
   // A caller who got a wrong answer sends no more, and nobody may wait for the next one.
   for (const one of sending) one.catch(() => kill(0))

@@ -1,5 +1,5 @@
 /**
- * Callers by each way in, who send the requests of their lanes until the server is gone, and record
+ * Callers by each way in, who send the requests of their sequences until the server is gone, and record
  * each that was acknowledged. Nothing is repeated: the outcome of an interrupted request is unknown.
  */
 
@@ -15,7 +15,7 @@ import { connect } from '../../src/client.ts'
 import { signatureOf } from '../../src/codec/signature.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { openClient, type TestClient } from './grpc-client.ts'
-import { type Lane, type LaneKind, type Part, requestOf } from './lanes.ts'
+import { type Part, requestOf, type Sequence, type SequenceKind } from './workload.ts'
 
 export interface Target {
   readonly url: string
@@ -41,9 +41,9 @@ export interface Callers {
   close(): Promise<void>
 }
 
-/** How a lane ended. */
+/** How a sequence ended. */
 export interface Cut {
-  readonly lane: Lane
+  readonly sequence: Sequence
   readonly outcome: ClientFault['outcome']
   /** What the system or gRPC called it. */
   readonly cause: string
@@ -101,16 +101,20 @@ function post(agent: http.Agent, url: string, body: string): Promise<object> {
  * Sends until the server is gone. Rejects where an answer is wrong, or where a request fails in a
  * way that does not say that the connection broke.
  */
-export async function sendLane(lane: Lane, callers: Callers, onAck: () => void): Promise<Cut> {
-  const note = noteOf(lane, onAck)
+export async function sendSequence(
+  sequence: Sequence,
+  callers: Callers,
+  onAck: () => void,
+): Promise<Cut> {
+  const note = noteOf(sequence, onAck)
   try {
-    if (lane.kind === 'stream') await sendStream(lane, callers.clients.grpc, note)
-    else await sendEach(lane, callers, note)
+    if (sequence.kind === 'stream') await sendStream(sequence, callers.clients.grpc, note)
+    else await sendEach(sequence, callers, note)
   } catch (error) {
     if (!isClientFault(error) || !retried.has(error.code)) throw error
-    return { lane, outcome: error.outcome, cause: causeOf(error) }
+    return { sequence, outcome: error.outcome, cause: causeOf(error) }
   }
-  throw new Error(`${lane.name}: the stream ended by itself`)
+  throw new Error(`${sequence.name}: the stream ended by itself`)
 }
 
 export interface Unserved {
@@ -125,17 +129,17 @@ export interface Unserved {
  * which it is where a request had been applied before it was sent again.
  */
 export async function sendSteadily(
-  lane: Lane,
+  sequence: Sequence,
   callers: Callers,
   { signal, onAck }: { signal: AbortSignal; onAck: () => void },
 ): Promise<Unserved> {
-  const note = noteOf(lane, onAck)
+  const note = noteOf(sequence, onAck)
   const unserved = { broke: 0, refused: 0 }
   while (!signal.aborted) {
-    lane.sent++
+    sequence.sent++
     for (;;) {
       try {
-        await sendOne(lane, callers, note)
+        await sendOne(sequence, callers, note)
         break
       } catch (error) {
         if (!isClientFault(error) || !retried.has(error.code)) throw error
@@ -153,17 +157,18 @@ const retry_ms = 10
 
 type Note = (parts: readonly Part[], results: readonly ClientResult[]) => void
 
-async function sendEach(lane: Lane, callers: Callers, note: Note): Promise<never> {
+async function sendEach(sequence: Sequence, callers: Callers, note: Note): Promise<never> {
   for (;;) {
-    lane.sent++
-    await sendOne(lane, callers, note)
+    sequence.sent++
+    await sendOne(sequence, callers, note)
   }
 }
 
-async function sendOne(lane: Lane, callers: Callers, note: Note): Promise<void> {
-  const parts = requestOf(lane, lane.sent)
+async function sendOne(sequence: Sequence, callers: Callers, note: Note): Promise<void> {
+  const parts = requestOf(sequence, sequence.sent)
   const ops = parts.map(({ op }) => op)
-  const kind = lane.kind === 'callback' && ops[0]?.type === 'create' ? 'http_path' : lane.kind
+  const kind =
+    sequence.kind === 'callback' && ops[0]?.type === 'create' ? 'http_path' : sequence.kind
   switch (kind) {
     case 'http_path':
     case 'http_headers':
@@ -177,7 +182,7 @@ async function sendOne(lane: Lane, callers: Callers, note: Note): Promise<void> 
 type OneOp = { readonly conv_id: string; readonly ref: string; readonly data: object } & ClientOp
 
 /** A request of one op by a way that the client does not have. */
-async function sendAlone(kind: LaneKind, op: OneOp, callers: Callers): Promise<ClientResult> {
+async function sendAlone(kind: SequenceKind, op: OneOp, callers: Callers): Promise<ClientResult> {
   const { url, sync_url, webhook, callback } = callers.target
   const { ref, data } = op
   switch (kind) {
@@ -218,15 +223,15 @@ function resultIn(answer: object): ClientResult {
   return result
 }
 
-/** Records the next answer of a lane, and throws where it is wrong. */
-export function noteOf(lane: Lane, onAck: () => void): Note {
+/** Records the next answer of a sequence, and throws where it is wrong. */
+export function noteOf(sequence: Sequence, onAck: () => void): Note {
   return (parts, results) => {
-    const n = lane.acked + 1
+    const n = sequence.acked + 1
     const procs = results.map(({ proc }) => proc).join()
     const wanted = parts.map(({ proc }) => proc).join()
-    if (procs !== wanted) throw new Error(`${lane.name}/${n}: ${procs} instead of ${wanted}`)
-    lane.acked = n
-    lane.told.set(
+    if (procs !== wanted) throw new Error(`${sequence.name}/${n}: ${procs} instead of ${wanted}`)
+    sequence.acked = n
+    sequence.told.set(
       n,
       results.map(({ obj_id }) => obj_id),
     )
@@ -234,17 +239,17 @@ export function noteOf(lane: Lane, onAck: () => void): Note {
   }
 }
 
-async function sendStream(lane: Lane, client: Client, note: Note): Promise<void> {
+async function sendStream(sequence: Sequence, client: Client, note: Note): Promise<void> {
   function* batches(): Generator<ClientOp[]> {
     for (;;) {
-      lane.sent++
-      yield requestOf(lane, lane.sent).map(({ op }) => op)
+      sequence.sent++
+      yield requestOf(sequence, sequence.sent).map(({ op }) => op)
     }
   }
   for await (const { proc, results, description } of client.stream(batches())) {
     if (proc === 'shutting_down') throw clientFault(proc, description ?? '')
-    if (proc !== 'ok') throw new Error(`${lane.name}: ${proc}`)
-    note(requestOf(lane, lane.acked + 1), results)
+    if (proc !== 'ok') throw new Error(`${sequence.name}: ${proc}`)
+    note(requestOf(sequence, sequence.acked + 1), results)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The work under which servers are killed and stopped, in lanes: a lane is the sequence of one
- * caller's requests by one way in, and its n-th request depends on the lane's name and n alone. Each
+ * The work under which servers are killed and stopped, as sequences: each holds the requests of
+ * one caller by one way in, and its n-th request depends on the sequence's name and n alone. Each
  * part of a request has a sign in the file that tells whether it was applied, so a kill can be judged
  * without a record of what was sent. Each resumption of a task is counted in its data.
  *
@@ -14,18 +14,18 @@ import type { Task } from '../../src/core/model.ts'
 import { go } from './processes.ts'
 
 /** The first five send batches. */
-export const lane_kinds = [
+export const sequence_kinds = [
   ...(['http_path', 'http_headers', 'grpc', 'stream', 'embedded'] as const),
   ...(['single', 'webhook', 'callback', 'sync'] as const),
 ] as const
-export type LaneKind = (typeof lane_kinds)[number]
+export type SequenceKind = (typeof sequence_kinds)[number]
 
 /**
  * The requests of one caller: those up to `acked` were answered, those up to `sent` may be there.
  */
-export interface Lane {
+export interface Sequence {
   readonly name: string
-  readonly kind: LaneKind
+  readonly kind: SequenceKind
   sent: number
   acked: number
   /** By request, the ids that its answer gave, op by op. */
@@ -36,7 +36,7 @@ export interface Lane {
 export interface Seen {
   /** By process and ref, see `placeOf`. */
   readonly named: ReadonlyMap<string, Task>
-  /** How many tasks without a ref a request made, by `lane/n`. */
+  /** How many tasks without a ref a request made, by `sequence/n`. */
   readonly unnamed: ReadonlyMap<string, number>
 }
 
@@ -59,7 +59,7 @@ export const ledger = 'ledger'
 /** Tasks end by a timer. */
 export const paced = 'paced'
 const pace_ms = 15
-/** Tasks of callers who have no lane; they only wait. */
+/** Tasks of callers who have no sequence; they only wait. */
 export const plain = 'plain'
 
 const node = (id: string, obj_type: number, condition: object, options?: string) => ({
@@ -76,7 +76,7 @@ const wait = node('wait', 0, { logics: [{ type: 'api_callback' }, go('resumed')]
 const [done, wrong] = ['done', 'wrong'].map((id) => node(id, 2, {}, '{"save_task":true}'))
 const timer = { type: 'time', value: pace_ms / 1_000, to_node_id: 'done' }
 
-export const lane_processes: readonly object[] = [
+export const workload_processes: readonly object[] = [
   {
     obj_id: orders,
     scheme: {
@@ -104,12 +104,12 @@ export const lane_processes: readonly object[] = [
 /** Where the tasks of `orders` wait. */
 export const wait_node = 'wait'
 
-export function newLane(name: string, kind: LaneKind): Lane {
+export function newSequence(name: string, kind: SequenceKind): Sequence {
   return { name, kind, sent: 0, acked: 0, told: new Map() }
 }
 
-/** The n-th request of a lane, from 1; its ops stand in this order. */
-export function requestOf({ name, kind }: Lane, n: number): Part[] {
+/** The n-th request of a sequence, from 1; its ops stand in this order. */
+export function requestOf({ name, kind }: Sequence, n: number): Part[] {
   const is_odd = n % 2 === 1
   switch (kind) {
     case 'single': {
@@ -142,7 +142,7 @@ export const placeOf = (conv_id: string, ref: string): string => `${conv_id}/${r
 
 /** What the data of the tasks holds. */
 export interface Mark {
-  readonly lane?: string
+  readonly sequence?: string
   readonly n?: number
   /** The request that changed it. */
   readonly by?: number
@@ -159,16 +159,16 @@ export function resumesOf({ count, by }: Mark): number {
 
 export const markOf = (task: Task | undefined): Mark => (task?.data ?? {}) as Mark
 
-export const refOf = (lane: string, n: number): string => `${lane}/${n}`
+export const refOf = (sequence: string, n: number): string => `${sequence}/${n}`
 
 function create(conv_id: string, ref: string | null, data: object): ClientOp {
   return { type: 'create', obj: 'task', conv_id, ref, data }
 }
 
-function makes(conv_id: string, lane: string, n: number): Part {
-  const ref = refOf(lane, n)
+function makes(conv_id: string, sequence: string, n: number): Part {
+  const ref = refOf(sequence, n)
   return {
-    op: create(conv_id, ref, { lane, n, resumed: 0 }),
+    op: create(conv_id, ref, { sequence, n, resumed: 0 }),
     proc: 'ok',
     isThere({ named }, obj_id) {
       const task = named.get(placeOf(conv_id, ref))
@@ -178,8 +178,8 @@ function makes(conv_id: string, lane: string, n: number): Part {
 }
 
 /** Changes the task that the request before made; in `orders` that ends it. */
-function changes(conv_id: string, lane: string, n: number): Part {
-  const ref = refOf(lane, n - 1)
+function changes(conv_id: string, sequence: string, n: number): Part {
+  const ref = refOf(sequence, n - 1)
   return {
     op: { type: 'modify', obj: 'task', conv_id, ref, data: { by: n } },
     proc: 'ok',
@@ -192,31 +192,31 @@ function changes(conv_id: string, lane: string, n: number): Part {
 }
 
 /** The first request makes the counter. */
-function counts(conv_id: string, lane: string, n: number): Part {
+function counts(conv_id: string, sequence: string, n: number): Part {
   return {
     op:
       n === 1
-        ? create(conv_id, lane, { counter: 'yes', count: 1, resumed: 0 })
-        : { type: 'modify', obj: 'task', conv_id, ref: lane, data: { count: n } },
+        ? create(conv_id, sequence, { counter: 'yes', count: 1, resumed: 0 })
+        : { type: 'modify', obj: 'task', conv_id, ref: sequence, data: { count: n } },
     proc: 'ok',
-    isThere: ({ named }) => (markOf(named.get(placeOf(conv_id, lane))).count ?? 0) >= n,
+    isThere: ({ named }) => (markOf(named.get(placeOf(conv_id, sequence))).count ?? 0) >= n,
   }
 }
 
 /** As many as `of` of them are in the request. */
-function makesUnnamed(lane: string, n: number, of: number): Part {
+function makesUnnamed(sequence: string, n: number, of: number): Part {
   return {
-    op: create(ledger, null, { lane, n, resumed: 0 }),
+    op: create(ledger, null, { sequence, n, resumed: 0 }),
     proc: 'ok',
-    isThere: ({ unnamed }) => unnamed.get(refOf(lane, n)) === of,
+    isThere: ({ unnamed }) => unnamed.get(refOf(sequence, n)) === of,
   }
 }
 
 /** It is answered once its timer has ended it. */
-function makesPaced(lane: string, n: number): Part {
-  const place = placeOf(paced, refOf(lane, n))
+function makesPaced(sequence: string, n: number): Part {
+  const place = placeOf(paced, refOf(sequence, n))
   return {
-    op: create(paced, refOf(lane, n), { lane, n }),
+    op: create(paced, refOf(sequence, n), { sequence, n }),
     proc: 'ok',
     isThere: ({ named }) => markOf(named.get(place)).n === n,
     isAnswerable: ({ named }) => named.get(place)?.status === 'processed',
@@ -224,6 +224,6 @@ function makesPaced(lane: string, n: number): Part {
 }
 
 /** The counter has the ref already. */
-function isRefused(lane: string, n: number): Part {
-  return { op: create(ledger, lane, { lane, n: -n }), proc: 'not_unical_ref' }
+function isRefused(sequence: string, n: number): Part {
+  return { op: create(ledger, sequence, { sequence, n: -n }), proc: 'not_unical_ref' }
 }

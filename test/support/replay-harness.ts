@@ -36,7 +36,7 @@ export interface Signing {
   readonly is_sync?: boolean
 }
 
-export interface ReplayBed {
+export interface ReplayHarness {
   readonly engine: ServedEngine
   readonly clock: FakeClock
   readonly secret: string
@@ -54,10 +54,10 @@ export interface ReplayBed {
   close(): Promise<void>
 }
 
-export async function openReplayBed(
+export async function openReplayHarness(
   options: EngineOptions = {},
   path = ':memory:',
-): Promise<ReplayBed> {
+): Promise<ReplayHarness> {
   const clock = fakeClock()
   const open = async (more: EngineOptions) => {
     const engine = servedEngine(await openEngine(path, { clock, ...options, ...more }))

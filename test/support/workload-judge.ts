@@ -6,8 +6,8 @@
 
 import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
+import { tasksOf } from './tasks-of.ts'
 import {
-  type Lane,
   ledger,
   type Mark,
   markOf,
@@ -18,8 +18,8 @@ import {
   requestOf,
   resumesOf,
   type Seen,
-} from './lanes.ts'
-import { tasksOf } from './tasks-of.ts'
+  type Sequence,
+} from './workload.ts'
 
 export interface Verdict {
   /** Requests that were answered and are not there. */
@@ -39,37 +39,37 @@ export function wrongBy(found: Readonly<Record<string, readonly string[]>>): str
   return wrong.length === 0 ? undefined : JSON.stringify(Object.fromEntries(wrong))
 }
 
-/** With the verdict: by lane, how many of its requests are there. */
+/** With the verdict: by sequence, how many of its requests are there. */
 export interface Judgement {
   readonly verdict: Verdict
-  readonly there: ReadonlyMap<Lane, number>
+  readonly there: ReadonlyMap<Sequence, number>
 }
 
 const all = 10_000_000
 
-/** `known` are all lanes that have ever sent, where those are more than are judged. */
-export async function judgeLanes(
+/** `known` are all sequences that have ever sent, where those are more than are judged. */
+export async function judgeWorkload(
   engine: Engine,
-  lanes: readonly Lane[],
-  known = lanes,
+  sequences: readonly Sequence[],
+  known = sequences,
 ): Promise<Judgement> {
   const tasks = await allTasks(engine)
   const seen = look(tasks)
   const lost: string[] = []
   const half: string[] = []
-  const there = new Map<Lane, number>()
-  for (const lane of lanes) {
+  const there = new Map<Sequence, number>()
+  for (const sequence of sequences) {
     let whole = 0
-    for (let n = 1; n <= lane.sent; n++) {
-      const signs = signsOf(lane, n, seen)
+    for (let n = 1; n <= sequence.sent; n++) {
+      const signs = signsOf(sequence, n, seen)
       const is_whole = signs.every((sign) => sign)
       if (is_whole && whole === n - 1) whole = n
-      else if (signs.includes(true)) half.push(`${refOf(lane.name, n)}: ${signs}`)
+      else if (signs.includes(true)) half.push(`${refOf(sequence.name, n)}: ${signs}`)
       const is_kept =
-        is_whole && requestOf(lane, n).every((one) => one.isAnswerable?.(seen) ?? true)
-      if (!is_kept && n <= lane.acked) lost.push(refOf(lane.name, n))
+        is_whole && requestOf(sequence, n).every((one) => one.isAnswerable?.(seen) ?? true)
+      if (!is_kept && n <= sequence.acked) lost.push(refOf(sequence.name, n))
     }
-    there.set(lane, whole)
+    there.set(sequence, whole)
   }
   const { breaches } = await engine.check()
   return {
@@ -104,28 +104,28 @@ function look(tasks: readonly Task[]): Seen {
   for (const task of tasks) {
     if (task.ref !== null) named.set(placeOf(task.conv_id, task.ref), task)
     else {
-      const { lane = '', n = 0 } = markOf(task)
-      const made_by = refOf(lane, n)
+      const { sequence = '', n = 0 } = markOf(task)
+      const made_by = refOf(sequence, n)
       unnamed.set(made_by, (unnamed.get(made_by) ?? 0) + 1)
     }
   }
   return { named, unnamed }
 }
 
-function signsOf(lane: Lane, n: number, seen: Seen): boolean[] {
-  const told = lane.told.get(n)
-  return requestOf(lane, n).flatMap(({ isThere }, at) => isThere?.(seen, told?.[at]) ?? [])
+function signsOf(sequence: Sequence, n: number, seen: Seen): boolean[] {
+  const told = sequence.told.get(n)
+  return requestOf(sequence, n).flatMap(({ isThere }, at) => isThere?.(seen, told?.[at]) ?? [])
 }
 
 /** A second task in one place is no request's either. */
-function unexpected(tasks: readonly Task[], lanes: readonly Lane[]): string[] {
-  const sent = new Map(lanes.map((lane) => [lane.name, lane.sent]))
+function unexpected(tasks: readonly Task[], sequences: readonly Sequence[]): string[] {
+  const sent = new Map(sequences.map((sequence) => [sequence.name, sequence.sent]))
   const taken = new Set<string>()
   return tasks.flatMap((task) => {
-    const { lane = task.ref ?? '', n = 0, count } = markOf(task)
+    const { sequence = task.ref ?? '', n = 0, count } = markOf(task)
     const place = placeOf(task.conv_id, task.ref ?? task.obj_id)
     const is_known =
-      count === undefined ? n >= 1 && n <= (sent.get(lane) ?? 0) : sent.has(lane) && n === 0
+      count === undefined ? n >= 1 && n <= (sent.get(sequence) ?? 0) : sent.has(sequence) && n === 0
     const is_second = taken.has(place)
     taken.add(place)
     return is_known && !is_second ? [] : [`${place} ${task.data_text}`]

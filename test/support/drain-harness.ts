@@ -25,15 +25,15 @@ import { loadSchema } from '../../src/server/grpc/schema.ts'
 import { type CallServer, callServer } from './call-server.ts'
 import { large_bytes, large_count, type RawRequest, startRawCallers } from './drain-callers.ts'
 import type { TestClient } from './grpc-client.ts'
-import { type Callers, type Cut, openCallers, sendLane } from './lane-callers.ts'
-import { type LaneFile, makeLaneFile } from './lane-file.ts'
-import { judgeLanes, wrongBy } from './lane-judge.ts'
-import { type Lane, type LaneKind, plain } from './lanes.ts'
-import { type End, lanesOf, startProgram } from './program.ts'
+import { type End, sequencesOf, startProgram } from './program.ts'
 import type { BuiltChild } from './store-child.ts'
 import { slower } from './waits.ts'
+import { plain, type Sequence, type SequenceKind } from './workload.ts'
+import { type Callers, type Cut, openCallers, sendSequence } from './workload-callers.ts'
+import { makeWorkloadFile, type WorkloadFile } from './workload-file.ts'
+import { judgeWorkload, wrongBy } from './workload-judge.ts'
 
-const callers: Readonly<Record<LaneKind, number>> = {
+const callers: Readonly<Record<SequenceKind, number>> = {
   ...{ http_path: 2, http_headers: 1, grpc: 2, stream: 1, embedded: 1 },
   ...{ single: 2, webhook: 1, callback: 1, sync: 2 },
 }
@@ -58,18 +58,21 @@ export const newDrainCounts = (): DrainCounts => ({
   ...{ answered: 0, refused: 0, closed_later: 0, handlers_done: 0, exit_ms_max: 0 },
 })
 
-export interface DrainBed {
+export interface DrainHarness {
   /** Ends the program once. Resolves with what was wrong, if anything was. */
   round(fraction: () => number): Promise<string | undefined>
   close(): Promise<void>
 }
 
-let beds = 0
+let harnesses = 0
 
-export async function openDrainBed(child: BuiltChild, counts: DrainCounts): Promise<DrainBed> {
-  const folder = join(child.folder, `drained-${beds++}`)
+export async function openDrainHarness(
+  child: BuiltChild,
+  counts: DrainCounts,
+): Promise<DrainHarness> {
+  const folder = join(child.folder, `drained-${harnesses++}`)
   await mkdir(folder)
-  const file = await makeLaneFile(folder)
+  const file = await makeWorkloadFile(folder)
   const large = Array.from({ length: large_count }, (_, at) => `large ${at}`)
   const engine = await openEngine(file.path)
   for (const ref of large) {
@@ -79,15 +82,15 @@ export async function openDrainBed(child: BuiltChild, counts: DrainCounts): Prom
   const server = await callServer((_asked, _request, response) => {
     response.writeHead(200).end('{"answer":1}')
   })
-  const known: Lane[] = []
+  const known: Sequence[] = []
   const done = new Set<string>()
   let life = 0
   return {
     async round(fraction) {
       life++
-      const lanes = lanesOf(life, callers)
-      known.push(...lanes)
-      const ended = await serveAndEnd({ child, file, server, lanes, large, life, fraction })
+      const sequences = sequencesOf(life, callers)
+      known.push(...sequences)
+      const ended = await serveAndEnd({ child, file, server, sequences, large, life, fraction })
       const wrong = [...ended.wrong]
       for (const { handled, done: id } of ended.reports) {
         if (handled !== undefined && done.has(handled))
@@ -99,13 +102,13 @@ export async function openDrainBed(child: BuiltChild, counts: DrainCounts): Prom
       counts.exit_ms_max = Math.max(counts.exit_ms_max, Math.round(ended.exit_ms))
       const judged = await openEngine(file.path, { background: false })
       try {
-        wrong.push(...(await wrongInFile(judged, ended, lanes, known)))
+        wrong.push(...(await wrongInFile(judged, ended, sequences, known)))
         for (const { ending, was_sent } of ended.requests) {
           if (ending === 'ok') counts.answered++
           if (ending === 'shutting_down') counts.refused++
           if (ending === 'closed' && !was_sent) counts.closed_later++
         }
-        for (const { acked } of lanes) counts.answered += acked
+        for (const { acked } of sequences) counts.answered += acked
       } finally {
         await judged.close()
       }
@@ -117,15 +120,15 @@ export async function openDrainBed(child: BuiltChild, counts: DrainCounts): Prom
 
 interface Life {
   readonly child: BuiltChild
-  readonly file: LaneFile
+  readonly file: WorkloadFile
   readonly server: CallServer
-  readonly lanes: readonly Lane[]
+  readonly sequences: readonly Sequence[]
   readonly large: readonly string[]
   readonly life: number
   readonly fraction: () => number
 }
 
-async function serveAndEnd({ child, file, server, lanes, large, life, fraction }: Life) {
+async function serveAndEnd({ child, file, server, sequences, large, life, fraction }: Life) {
   let answers = 0
   const wanted = 1 + Math.floor(fraction() * answers_max)
   let onWanted = (): void => {}
@@ -139,12 +142,14 @@ async function serveAndEnd({ child, file, server, lanes, large, life, fraction }
   const drain_ms_max = never ? drain_short_ms : drain_long_ms
   const blocking_commits = fraction() < 0.5
   const options = { url: server.url, checks: false, blocking_commits, drain_ms_max, handler_ms_max }
-  const program = startProgram({ child, file, options, lanes, onAnswer })
+  const program = startProgram({ child, file, options, sequences, onAnswer })
   const target = await program.listening
   if (target === undefined) throw new Error(`never listened: ${(await program.ended).said}`)
   const all = await openCallers(target)
-  const others = lanes.filter(({ kind }) => kind !== 'embedded')
-  const lane_ends = Promise.allSettled(others.map((lane) => sendLane(lane, all, onAnswer)))
+  const others = sequences.filter(({ kind }) => kind !== 'embedded')
+  const sequence_ends = Promise.allSettled(
+    others.map((sequence) => sendSequence(sequence, all, onAnswer)),
+  )
   const waits = openWaits(all, large[0] as string)
   // Behind them on their connection: once it is answered, they have arrived.
   await all.single.call('GetTask', { conv_id: plain, ref: large[0] as string })
@@ -157,7 +162,7 @@ async function serveAndEnd({ child, file, server, lanes, large, life, fraction }
   const { code, signal, said } = await program.ended
   const exit_ms = performance.now() - signalled_ms
   await raw.ended()
-  const settled = await lane_ends
+  const settled = await sequence_ends
   const wrong = [
     ...wrongEnd({ code, signal, said }, exit_ms - drain_ms_max),
     ...(await waits.ended()),
@@ -218,16 +223,17 @@ interface Ended {
 async function wrongInFile(
   engine: Engine,
   { cuts, requests }: Ended,
-  lanes: readonly Lane[],
-  known: readonly Lane[],
+  sequences: readonly Sequence[],
+  known: readonly Sequence[],
 ): Promise<string[]> {
-  const { verdict, there } = await judgeLanes(engine, lanes, known)
+  const { verdict, there } = await judgeWorkload(engine, sequences, known)
   const found = wrongBy({ ...verdict })
   const wrong = found === undefined ? [] : [found]
-  for (const { lane, cause, outcome } of cuts) {
+  for (const { sequence, cause, outcome } of cuts) {
     // A wait that was ended may have made its task, and says so.
-    if (lane.kind === 'sync' && outcome === 'unknown') continue
-    if (there.get(lane) !== lane.acked) wrong.push(`${lane.name} was cut off: ${cause} ${outcome}`)
+    if (sequence.kind === 'sync' && outcome === 'unknown') continue
+    if (there.get(sequence) !== sequence.acked)
+      wrong.push(`${sequence.name} was cut off: ${cause} ${outcome}`)
   }
   for (const { caller, ref, ending, was_sent, answer } of requests) {
     if (caller === 'never') continue

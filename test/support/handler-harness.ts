@@ -7,7 +7,7 @@ import type { Logger } from '../../src/core/log.ts'
 import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import type { FakeClock } from './fake-clock.ts'
-import { type Bed, memoryBed } from './model-setup.ts'
+import { type Harness, memoryHarness } from './model-setup.ts'
 
 export const go = (to_node_id: string) => ({ type: 'go', to_node_id })
 export const end = { obj_type: 2, options: { save_task: true } }
@@ -79,14 +79,14 @@ export async function atNode(
 }
 
 export interface Opened {
-  readonly bed: Bed
+  readonly harness: Harness
   readonly clock: FakeClock
   readonly engine: Engine
 }
 
-export async function opened(options: Parameters<typeof memoryBed>[0] = {}): Promise<Opened> {
-  const bed = memoryBed(options)
-  return { bed, clock: bed.clock, engine: await bed.open() }
+export async function opened(options: Parameters<typeof memoryHarness>[0] = {}): Promise<Opened> {
+  const harness = memoryHarness(options)
+  return { harness, clock: harness.clock, engine: await harness.open() }
 }
 
 export function failure(tag: string, description: string, error_type = 'software'): object {

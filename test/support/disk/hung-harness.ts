@@ -31,7 +31,7 @@ import {
   type Program,
 } from './hung-hold.ts'
 import { begin, flood, judgeAnswers, judgeRefusals } from './hung-load.ts'
-import type { HungBed } from './hung-server.ts'
+import type { HungHarness } from './hung-server.ts'
 import { timeOfDay } from './serve.ts'
 
 /** Of a request. */
@@ -39,12 +39,12 @@ const ops_max = 1_000
 
 /** Throws what is wrong. */
 export async function holdOnce(
-  bed: HungBed,
+  harness: HungHarness,
   plan: Plan,
   program: Program,
   counts: HungCounts,
 ): Promise<void> {
-  const server = await bed.start({ ...plan.bounds, ...program.limits }, program.edits)
+  const server = await harness.start({ ...plan.bounds, ...program.limits }, program.edits)
   const callers = await openHungCallers(server.target)
   const one: Hold = { plan, server, callers, counts, began_at: 0 }
   try {

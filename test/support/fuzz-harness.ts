@@ -17,7 +17,7 @@ import { type FuzzRequest, fuzz_limits, waitsFor } from './fuzz-requests.ts'
 import { definition, node } from './http-server.ts'
 import { go } from './processes.ts'
 
-export interface FuzzBed {
+export interface FuzzHarness {
   readonly engine: ServedEngine
   readonly user: string
   readonly secret: string
@@ -43,7 +43,7 @@ const waiting = (conv_id: number): object =>
   ])
 const ending = definition(1239, [node('start', 1, [go('end')]), node('end', 2, [])])
 
-export async function openFuzzBed(): Promise<FuzzBed> {
+export async function openFuzzHarness(): Promise<FuzzHarness> {
   const bugs: unknown[] = []
   const onBug = (bug: unknown): void => void bugs.push(bug)
   const engine = servedEngine(await openEngine(':memory:', { limits: fuzz_limits, onBug }))
@@ -124,7 +124,7 @@ function memorySocket(
   return { stream, received }
 }
 
-async function signedIn(url: string, link: string): Promise<FuzzBed['session']> {
+async function signedIn(url: string, link: string): Promise<FuzzHarness['session']> {
   const answer = await fetch(`${url}/console/api/sign_in`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },

@@ -15,12 +15,12 @@ import {
   token_header,
 } from '../../../src/console/server/messages.ts'
 import type { Admin } from '../../../src/server/admin/verbs.ts'
-import { pathOf } from '../lane-callers.ts'
-import { makeLaneFile, pathIn } from '../lane-file.ts'
 import { buildChild, type Edit } from '../store-child.ts'
+import { pathOf } from '../workload-callers.ts'
+import { makeWorkloadFile, pathIn } from '../workload-file.ts'
 import { addressesOf, type Limits, startServing } from './serve.ts'
 
-export interface FullBed {
+export interface FullHarness {
   /** Puts a file without tasks into the folder. */
   putFile(folder: string): void
   /** Serves the file of a folder, also again. */
@@ -55,11 +55,11 @@ export type Page = <Name extends keyof ConsoleCalls>(
 /** Nothing is sent again: what is refused must be seen. */
 const options = { retries_max: 0, timeout_ms: 100_000, sockets_max: 256 }
 
-export async function makeFullBed(edits: readonly Edit[]): Promise<FullBed> {
+export async function makeFullHarness(edits: readonly Edit[]): Promise<FullHarness> {
   const { script, folder, remove } = await buildChild('../../bin/conveyor.ts', edits)
   const original = join(folder, 'original')
   mkdirSync(original)
-  const { access } = await makeLaneFile(original)
+  const { access } = await makeWorkloadFile(original)
   const { user, secret, folder: tls } = access
   const files = readdirSync(original).filter((name) => name.startsWith('tasks.lmdb'))
   const keys = {
