@@ -259,7 +259,7 @@ interface Trigger {
   go<const Name extends string>(to: Name): Step<Name>
 }
 
-/** Sends the task to a node once it has waited so long, wherever in the steps this stands. */
+/** Sends the task to a node once it has waited so long, at any place in the steps. */
 export function after({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): Trigger {
   const value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
   return { go: (to) => semaphor({ type: 'time', value, dimension: 'sec', to_node_id: to }) }
@@ -331,7 +331,7 @@ function textOf(value: unknown): string {
   )
 }
 
-/** A small value that holds another one many times may stand for more than a machine holds. */
+/** A small value that holds another one many times may serialise to more than memory. */
 const value_chars_max = export_file_bytes_max
 /** What a value counts beside its characters. */
 const value_chars = 128

@@ -34,7 +34,7 @@ describe('the definition', () => {
       [],
       [],
     ],
-    [{ src: 'require("fs")' }, [], [/^src requires "fs", which is no library here$/]],
+    [{ src: 'require("fs")' }, [], [/^src requires "fs", which is not a library here$/]],
     [{ src: 'require("libs/../x"); require("fs")' }, [], [/"libs\/..\/x"/, /"fs"/]],
     [{ src: 'require("libs/" + "moment.js")' }, [], [/what is no name in quotes/]],
     [{ lang: 'js', src: 'data.k = "{{env_var[@k].v}}"' }, [], [/template/]],

@@ -111,7 +111,7 @@ export const limitTable = {
     max: 512 * 1024 * 1024,
     says: 'bytes of changes, plus 128 a key, between two checkpoints; 0: by the memory',
   },
-  slow_commit_ms: { value: 1_000, says: 'milliseconds from which on a commit is told of as slow' },
+  slow_commit_ms: { value: 1_000, says: 'milliseconds from which on a commit is logged as slow' },
   ready_ms_max: { value: 2_000, says: 'milliseconds a commit may take before it is not ready' },
   drain_ms_max: { value: 20_000, says: 'milliseconds requests and jobs under way get at shutdown' },
   changes_kept_ms: { value: 3_600_000, says: 'how long changes are kept for consumers' },
@@ -121,7 +121,7 @@ export const limitTable = {
   },
   processes_measured_max: {
     value: 200,
-    says: 'processes whose tasks metrics tell by process; the others are told together',
+    says: 'processes with rows of their own in metrics; the others share one',
   },
   readers_max: { value: 64, says: 'readers of changes, and of live views, over HTTP at once' },
   reader_beat_ms: {

@@ -63,7 +63,7 @@ const statuses: Readonly<Record<string, Graph['status']>> = {
   debug: 'paused',
 }
 
-/** With any other word, as `deleted`, no task is to run until somebody resumes the process. */
+/** Any other word, as `deleted`, pauses the process. */
 function statusOf(
   status: JsonValue | undefined,
   mistakes: string[],

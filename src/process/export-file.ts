@@ -109,7 +109,7 @@ function collectItem(item: JsonObject, place: string, source: ExportSource, foun
   else if (source.is_found !== true) found.definitions.push({ definition: item, place })
 }
 
-/** A folder keeps its children in arrays, whatever they are called. */
+/** A folder keeps its children in arrays, under any name. */
 function collectChildren(
   folder: JsonObject,
   place: string,
@@ -126,7 +126,7 @@ function collectChildren(
   }
 }
 
-/** An alias of no process is ignored: exports hold names that stand for nothing yet. */
+/** An alias without a process is ignored: exports hold such names. */
 function collectAlias(item: JsonObject, place: string, { aliases, mistakes }: Found): void {
   const { obj_to_id, obj_to_type = 'conv' } = item
   const conv_id = obj_to_type === 'conv' ? processId(obj_to_id) : undefined

@@ -83,7 +83,7 @@ export type Stored<Value> = Value extends { toJSON(): infer Json }
 
 /**
  * A schema checks data at a create and again when it is read. So it must take what it has made of
- * the data, as JSON; else it is an error of compilation, which this type tells.
+ * the data, as JSON; else this type is an error of compilation.
  */
 export type Rereadable<Schema extends DataSchema> =
   Stored<OutputOf<Schema>> extends InputOf<Schema>

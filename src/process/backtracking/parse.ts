@@ -89,7 +89,7 @@ function readSequence(parser: Parser): PatternNode {
   return { kind: 'sequence', parts }
 }
 
-/** One atom, all characters of `\Q…\E`, or none where flags or a comment stand. */
+/** One atom, all characters of `\Q…\E`, or none for flags or a comment. */
 function readAtoms(parser: Parser): PatternNode[] {
   const quoted = matchAt(parser, /\\Q([\s\S]*?)(?:\\E|$)/y)?.[1]
   if (quoted !== undefined) return [...quoted].map((char) => readCharacter(parser, char))

@@ -86,7 +86,7 @@ function readCode({ src, code }: JsonObject, report: Report): string {
 function warnOfCode(src: string, report: Report): void {
   const { unknown, has_computed } = namedLibraries(src)
   for (const name of unknown)
-    report.warning(`src requires ${quoted(name)}, which is no library here`)
+    report.warning(`src requires ${quoted(name)}, which is not a library here`)
   if (has_computed) report.warning('src calls require with what is no name in quotes')
   if (/\{\{\s*(env_var|conv|node|root)\b/.test(src)) {
     report.warning('src holds a template, which is not read in code')

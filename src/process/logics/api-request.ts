@@ -87,10 +87,7 @@ function readThreads(value: JsonValue | undefined, report: Report): number {
   return 0
 }
 
-/**
- * A client certificate with its private key; undefined where there is none. It is shown nowhere, so
- * all that is wrong with it is one warning.
- */
+/** A client certificate with its private key. Never shown: any mistake is one warning. */
 function readCertificate({ cert_pem }: JsonObject, report: Report): Template | undefined {
   if (isAbsent(cert_pem)) return undefined
   const text = typeof cert_pem === 'string' ? cert_pem : 'none'

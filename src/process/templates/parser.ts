@@ -195,7 +195,7 @@ export function jsonTemplate(
     )
 }
 
-/** Lets outside quotes one JSON value stand, so that no value can add a member. */
+/** Allows one JSON value outside quotes, so that no value can add a member. */
 export const spellJson: SpellOutside = (value, expansion) => {
   const description = `Value: ${truncated(spellText(value))}, Try convert to: JSON`
   return jsonOf(value) ?? failWith(expansion, 'convert', description)

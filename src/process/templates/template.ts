@@ -146,7 +146,7 @@ function readParts(cursor: TemplateCursor, stops: string): Part[] {
   return parts
 }
 
-/** Undefined also for what only looks like a template. Inside another one that is none either. */
+/** Undefined also for what only looks like a template; inside another one that is a fault. */
 function readTermOrText(cursor: TemplateCursor): Term | undefined {
   const { at, depth } = cursor
   if (depth > 0) return readTerm(cursor)

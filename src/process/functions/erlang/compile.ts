@@ -83,7 +83,7 @@ function compileClauses(
   }
 }
 
-/** Whether each guard is true. One that fails is not, whatever the others are. */
+/** Whether each guard is true; a failed one is not. */
 function holds(guards: readonly Evaluate[], evaluation: Evaluation): boolean {
   const are_true = guards.every((guard) => guard(evaluation) === true)
   evaluation.failure = undefined
