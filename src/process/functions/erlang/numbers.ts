@@ -1,6 +1,6 @@
 /**
- * Numbers of Erlang: exact integers of up to 4,096 bits, and doubles. The text distinguishes them: 1
- * is an integer, 1.0 and 1e3 are floats. A whole float prints with `.0`.
+ * Numbers of Erlang: exact integers of up to 4,096 bits, and doubles. The text distinguishes them:
+ * 1 is an integer, 1.0 and 1e3 are floats. A whole float prints with `.0`.
  */
 import { isNumberToken, numberText, numberToken } from '../../../codec/json.ts'
 import type { NumberToken } from '../../../core/model.ts'
