@@ -68,7 +68,6 @@ export interface EngineParts {
   readonly chance: Chance
   /** The file of the key that seals the secrets; undefined for a store in memory. */
   readonly key_path: string | undefined
-  /** Why the store has stopped writing, if it has. */
   readonly failure: () => Fault | undefined
   /** Resolves with `failure` once there is one. */
   readonly failed: Promise<Fault>

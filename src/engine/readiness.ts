@@ -20,7 +20,6 @@ export interface ReadinessOptions {
   readonly clock: Clock
   readonly health: () => 'ok' | WholeFaultCode
   readonly keyState: () => Pick<KeyState, 'problem' | 'warning'>
-  /** Whether a bug has stopped what the engine does by itself. */
   readonly isBroken: () => boolean
 }
 
@@ -102,7 +101,6 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
       ...(logTrouble && { commit_log: trouble === undefined ? fine : notOk(trouble) }),
     }
     const ok = Object.values(checks).every((check) => check.ok)
-    // A clock may have been set back since.
     const uptime_ms = Math.max(0, clock.now_ms() - began_ms)
     return { ok, version, uptime_s: Math.floor(uptime_ms / 1000), checks }
   }

@@ -21,15 +21,15 @@ import type { Replays } from './replays/replays.ts'
 import type { AnswerAccount } from './requests/unread-answers.ts'
 import type { TaskWait } from './tasks/waits.ts'
 
-/** How far a standby is whose answers say so. */
+/** How far the state of a standby may be behind. */
 export interface Staleness {
-  /** Position of the last frame that reads find; they may find later ones. */
+  /** Position of the last frame that reads see; they may see later ones. */
   readonly seq: number
-  /** For so long something may have been committed that reads do not find. */
+  /** Commits of this last period may not be visible. */
   readonly age_ms: number
 }
 
-/** What callers from outside are told who want more of a standby. */
+/** The message for callers from outside who want more than reads. */
 export const only_reads = 'this node is a standby: it answers reads only'
 
 export interface FoundTask {
@@ -40,32 +40,29 @@ export interface FoundTask {
 
 export interface ServedEngine extends Engine {
   readonly users: ServedUsers
-  /** Of an engine that only reads what a standby has; asked for before each read. */
+  /** Only of a standby's reader; called before each read. */
   readonly staleness?: () => Staleness
   /**
-   * Applies ops as `Engine.apply` does. A malformed op is its result already (codec/op), and comes
-   * back in its place. From the beginning of a close on it is refused with `shutting_down`.
+   * Applies ops as `Engine.apply`. A malformed op is already its result and comes back in its
+   * place. Refused with `shutting_down` once a close has begun.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
-   * `Tasks.cancel` and `Tasks.retry` with the rights of a caller, who needs `modify`, and under the
-   * bounds of ops; a cancel is taken on a full disk too. Of `op` they use what names the task, and
-   * for a retry `node_id`.
+   * `Tasks.cancel` and `Tasks.retry` with the rights of a caller (`modify`) and the bounds of ops;
+   * a cancel works on a full disk too.
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
-  /** `ok`, or why the engine takes no ops now. */
   health(): 'ok' | WholeFaultCode
   /** Before a body is parsed: throws `rate_limited` as `submit` does. */
   checkRate(user: string): void
   /** A search or a wait of a caller costs as much as an op. Throws `rate_limited`. */
   payForRead(caller: Caller): void
   readonly replays: Pick<Replays, 'mode' | 'onWindow'>
-  /** The account of the unread answers of a new connection. */
   answerAccount(): AnswerAccount
   /**
-   * The caller that the names of a client certificate act as, or undefined where a name is refused
-   * or two names disagree. Names without a binding may use every process, unless `strict`.
+   * The caller that certificate names act as; undefined where a name is refused or two disagree.
+   * Unbound names may use every process, unless `strict`.
    */
   readonly callerOf: CertificateBindings['boundCaller']
   /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
@@ -77,35 +74,33 @@ export interface ServedEngine extends Engine {
   /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
   /**
-   * The first step of a close, for a process that stops its servers meanwhile: starts no job and no
-   * timer any more; resolves once the jobs under way are done or have had their time.
+   * The first step of a close: starts no job and no timer, and resolves once the jobs in flight are
+   * done or have had their time.
    */
   drain(): Promise<void>
-  /** Whether something is under way that is no op: a step of the background, or a job. */
+  /** Whether a background step or a job is in flight. */
   isBusy(): boolean
-  /** The operator's pages that are served of it: each makes a one-time link. */
+  /** The operator's pages served for it; each makes a one-time link. */
   readonly consoles: Set<(right: ConsoleRight) => string>
   readonly addresses: Addresses
   readonly keyState: Secrets['keyState']
   /** Lets calls reach URLs with this beginning, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance
-  /** What stands in the way of its tasks, and of its callers; changes nothing. */
+  /** Problems of its tasks and callers; changes nothing. */
   diagnose(): Promise<EngineDiagnosis>
   /** What each of these tasks waits for; undefined for one that is over. */
   waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
   /** A task by its obj_id alone, whatever its process. Rejects with `task_damaged`. */
   taskById(obj_id: string): Promise<FoundTask | undefined>
-  /** What happens to tasks, process by process, for those who watch. */
   readonly flow: Flow
   readonly tracing: Tracing | undefined
-  /** Tells the log, and whoever counts, what a server has seen; see core/events. */
+  /** Emits an event to the log and the counters; see core/events. */
   readonly emit: Emit
-  /** Where a server counts the requests that it answers. */
   readonly counters: Counters
   /**
-   * Calls the listener after the commit with each task that has ended, canceled too, or has failed,
-   * before the results of the ops of that commit. The returned function ends it.
+   * Calls the listener after the commit with each task that has ended or failed, before the results
+   * of the ops of that commit. The returned function removes it.
    */
   onEnd(listener: (task: Task) => void): () => void
 }

@@ -18,23 +18,21 @@ import { format, formatIn } from './file/format.ts'
 import { only_reads, type ServedEngine } from './served-engine.ts'
 
 interface StandbyReader {
-  /** One object, whichever engine answers for it now. */
+  /** A proxy for the current engine. */
   readonly engine: ServedEngine
   taken(frames: readonly Frame[]): Promise<void>
-  /** Nothing is read of the copy any more. */
   end(): void
 }
 
 interface StandbyReaderOptions {
   readonly copy: StandbyCopy
-  /** Reads of what may be older are refused. */
   readonly age_ms_max: number
-  /** What callers are told of the limits. */
+  /** The limits to report. */
   readonly limits: Limits
   start(store: Store): Promise<ServedEngine>
 }
 
-/** Undefined where nobody wants to read what a standby has. */
+/** Undefined without `stale_reads`. */
 export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | undefined {
   const { stale_reads, ...options } = parts.options
   if (stale_reads === undefined) return undefined
@@ -65,7 +63,7 @@ export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | 
         start: (store) =>
           startEngine({
             ...{ ...reading, store },
-            // What outlives it must not hold it.
+            // Listeners must not outlive the engine.
             events: { ...parts.events, on: () => () => {} },
             failed: new Promise(() => {}),
           }),
@@ -80,12 +78,12 @@ export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | 
   }
 }
 
-/** First bytes of the keys of what is in the memory of an engine. */
+/** First bytes of the keys that an engine keeps in memory. */
 const kept_types: ReadonlySet<number> = new Set(
   (['user', 'secret', 'certificate'] as const).map((type) => keysOfType(type).from.charCodeAt(0)),
 )
 
-/** What an engine does that changes nothing, beside `submit` and `apply` of shows. */
+/** The members that change nothing, beside `submit` and `apply` of shows. */
 const reads = {
   engine: [
     ...[
@@ -116,7 +114,7 @@ const reads = {
   users: ['list', 'bindings', 'secrets', 'consoleRight'],
 }
 
-/** Undefined where what the owner writes is of a format that this program cannot read. */
+/** Undefined where the format of the owner is not readable here. */
 async function openStandbyReader(
   options: StandbyReaderOptions,
 ): Promise<StandbyReader | undefined> {
@@ -177,7 +175,7 @@ async function openStandbyReader(
   }
 }
 
-/** The same with what is not named refused. */
+/** The same object, refusing each method not in `names`. */
 function kept<T extends object>(of: T, names: readonly string[], refuse: () => never): T {
   const entries = Object.entries(of).map(([name, member]) => [
     name,

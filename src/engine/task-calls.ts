@@ -52,7 +52,7 @@ export function newTaskCalls(
 
   const readsOf = (view: View): ReadContext => newReadContext(view, engine, clock.now_ms())
 
-  /** What the parsing throws rejects; an async function would add two promises to each request. */
+  /** Rejects with what parsing throws; an async function would add two promises to each request. */
   function submitParsed(parse: () => (Op | OpResult)[], caller: Caller = {}): Promise<OpResult[]> {
     try {
       return submit(parse(), caller, true)
@@ -64,7 +64,6 @@ export function newTaskCalls(
   const submitOne = (type: OpType, raw: object, caller?: Caller): Promise<OpResult> =>
     submitParsed(() => [parseTaskOp(type, raw, limits)], caller).then(firstOf)
 
-  /** The show op of a target. Throws a TypeError for a malformed one. */
   function targetOp(target: TargetInput): ShowOp {
     const op = parseTaskOp('show', target, limits)
     if (isOp(op)) return op as ShowOp
@@ -82,7 +81,7 @@ export function newTaskCalls(
 
   const awaitResult: TaskCalls['awaitResult'] = async (op, caller, options) => {
     const task = await results.wait((view) => readTask(readsOf(view), op, caller), options)
-    // A user may have lost the right meanwhile.
+    // The right may have been removed meanwhile.
     if (caller.user !== undefined) {
       await store.view((view) => requireRight(readsOf(view), op, caller))
     }

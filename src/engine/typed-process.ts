@@ -22,7 +22,7 @@ import type { CreateInput, ModifyInput } from './api/task-api.ts'
 import type { TypedProcess, TypedTask } from './api/typed-process-api.ts'
 import { refused } from './tasks/ops.ts'
 
-/** Throws a TypeError for what is no value of `defineProcess`. */
+/** Throws a TypeError unless the value is from `defineProcess`. */
 export function typedProcess<Types extends ProcessTypes>(
   engine: Engine,
   definition: ProcessDefinition<Types>,
@@ -32,7 +32,7 @@ export function typedProcess<Types extends ProcessTypes>(
   const { clock, limits } = engine
   const conv_id = String(definition.obj_id)
 
-  /** The data that a schema makes of that of an op, or the result that refuses it. */
+  /** The data as the schema returns it, or the result that refuses it. */
   async function checked(
     type: 'create' | 'modify',
     members: CreateInput | ModifyInput,
@@ -53,7 +53,6 @@ export function typedProcess<Types extends ProcessTypes>(
     return refused(op, { code: 'wrong_validate_params', description })
   }
 
-  /** The task with what the schema makes of its data. */
   async function typed(task: Task): Promise<TypedTask<Types['output']>> {
     const { data: schema } = schemas
     if (schema === undefined) return task as TypedTask<Types['output']>
@@ -62,7 +61,7 @@ export function typedProcess<Types extends ProcessTypes>(
       const places = placesOf(result.issues)
       throw fault('wrong_validate_params', `the schema refuses the data of the task at: ${places}`)
     }
-    // A copy: others may have the task too. Its history is found by the task itself.
+    // A copy, because others may have the task; its history is read from the task itself.
     return Object.defineProperties({} as TypedTask<Types['output']>, {
       ...Object.getOwnPropertyDescriptors(task),
       data: { value: result.value, enumerable: true },
@@ -124,13 +123,11 @@ function namesOf({ title, condition }: NodeDefinition): string[] {
   return types.has('api_callback') ? [title, ...handled] : handled
 }
 
-/** How long a schema may take that answers with a promise. */
 const schema_ms_max = 10_000
 const issues_max = 8
 const path_steps_max = 16
 const text_chars_max = 128
 
-/** Rejects where the schema throws, and where it takes too long. */
 export async function applySchema(
   schema: StandardSchema,
   data: unknown,
@@ -143,7 +140,7 @@ export async function applySchema(
   return result
 }
 
-/** As the engine tells of a parameter: `Param: amount, Error: …`. */
+/** In the form of other parameter errors: `Param: amount, Error: …`. */
 export function describeIssues(issues: readonly SchemaIssue[]): string {
   return listed(issues, (issue) => {
     const error = typeof issue.message === 'string' ? issue.message : 'not valid'
@@ -152,7 +149,6 @@ export function describeIssues(issues: readonly SchemaIssue[]): string {
   })
 }
 
-/** Where the issues are, and nothing else of the data. */
 export function placesOf(issues: readonly SchemaIssue[]): string {
   return listed(issues, (issue) => placeOf(issue) || 'the whole')
 }

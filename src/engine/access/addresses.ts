@@ -18,14 +18,12 @@ import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './se
 export interface Addresses {
   /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
   prepare(): Promise<void>
-  /** As the engine was given it. */
   readonly public_url: string | undefined
-  /** From now on addresses begin with the URL of this server. */
+  /** Addresses begin with the URL of this server from now on. */
   serveAt(url: string): void
   /** The path of the webhook's address, after the url. Needs the secret. */
   webhookPath(conv_id: string, webhook: WebhookRecord): string
   callbackPath(conv_id: string, node_id: string): string
-  /** With the URL, where it is known. */
   printed(path: string): string
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
@@ -42,7 +40,7 @@ const default_rules: CallbackRules = { is_sync: true, id_path: [] }
 const no_secret = '0'.repeat(43)
 const no_nonce = '0'.repeat(32)
 
-/** Throws a RangeError for a `public_url` that is none. */
+/** Throws a RangeError for an invalid `public_url`. */
 export function newAddresses(
   { store, catalog, limits }: Parts,
   secrets: Secrets,
@@ -70,10 +68,7 @@ export function newAddresses(
     return `/api/1/json/${kind}/${segments.join('/')}`
   }
 
-  /**
-   * Of all open webhooks, from the first request on: a wrong hash reads no record, so its time says
-   * nothing of one.
-   */
+  /** All open webhooks, in memory: a wrong hash reads no record, so its time reveals none. */
   const nonces = new Map<string, readonly Secret[]>()
   let to_compare: SecretLists | undefined
   const changed = new Set<string>()
@@ -141,7 +136,7 @@ function webhookOf(view: View, conv_id: string): WebhookRecord | undefined {
   return record && decodeRecord<ProcessRecord>(record).webhook
 }
 
-/** A process may have the id of what stands for an unknown one. */
+/** The prefix keeps the id apart from the stand-ins for unknown owners. */
 const nameIn = (conv_id: string): string => `p${conv_id}`
 
 // The last part may hold any character; the others hold no control character.

@@ -15,12 +15,10 @@ import {
 } from '../../store/file-system.ts'
 
 export interface KeyFile {
-  /** Undefined where `trouble` says why. */
   readonly key: Buffer | undefined
   readonly trouble?: KeyTrouble
-  /** What the system said of a file that is `unreadable`. */
+  /** The system's error code of an `unreadable` file. */
   readonly cause?: string
-  /** Whether other users may read it. */
   readonly is_open: boolean
 }
 
@@ -32,7 +30,7 @@ export function readKeyFile(path: string): KeyFile {
   const none = { key: undefined, is_open: false }
   let fd: number | undefined
   try {
-    // What is no file, such as a pipe, must not make the engine wait.
+    // A pipe, for example, must not block the engine.
     const opened = uninterrupted(() => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK))
     fd = opened
     const stats = fstatSync(opened)

@@ -38,9 +38,7 @@ export interface EncryptionKey {
   problem(): string | undefined
   /** What is wrong with the key file although secrets can be decrypted. */
   warning(): string | undefined
-  /** The id of the usable key. */
   id(): string | undefined
-  /** Looks at the key file again. */
   look(): void
   /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
   prepare(): Promise<void>
@@ -50,8 +48,8 @@ export interface EncryptionKey {
   /** A check value for the store, by which a later key is recognised as right or wrong. */
   check(): string
   /**
-   * A new key to encrypt everything with; `commit` puts it in place of the old one. Where that is
-   * lost for good `is_lost` takes its place without it.
+   * A new key for everything; `commit` replaces the old one. With `is_lost` the old one is not
+   * used.
    */
   rekey(given: string | undefined, is_lost: boolean): Promise<NextKey>
 }
@@ -66,7 +64,6 @@ export interface NextKey {
 export interface KeySource {
   /** The key file; undefined for a store in memory, whose key is never stored. */
   readonly key_path: string | undefined
-  /** The key as text, instead of a file. */
   readonly given_key: string | undefined
 }
 
@@ -124,7 +121,7 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
     return options.check === undefined || keyFits(one, options.check)
   }
 
-  /** Tells of a state once. */
+  /** Emits each state once. */
   function enter(state: State | 'open' | undefined, path: string): void {
     if (state === told) return
     const was_wrong = told !== undefined && told !== 'open'
@@ -272,13 +269,12 @@ async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
   const key = refuseNoKey(key_path)
   if (key !== undefined) return key
   const made = chance.bytes(encryption_key_bytes)
-  // Under its name it is whole: what a power cut leaves of the other is made again.
   await makeAgain(nextPath(key_path), made)
   await replaceKeyFile(nextPath(key_path), key_path)
   return made
 }
 
-/** What is there and is no key stays where it is: it may be what is left of one. */
+/** A file without a valid key stays in place: it may be the rest of one. */
 function refuseNoKey(key_path: string): Buffer | undefined {
   const { key, trouble } = readKeyFile(key_path)
   if (key !== undefined || trouble === 'missing') return key

@@ -4,7 +4,6 @@
  * same time for every caller.
  */
 export interface Secret {
-  /** Its number among those of its owner. */
   readonly n: number
   readonly plain: string
   readonly until_ms: number | undefined
@@ -20,8 +19,8 @@ export interface SecretsToCompare {
   readonly until_ms: number
 }
 
-// None of these is an id. There are ten of each because where an entry stands in a map has an
-// effect on time, too. The keys are texts of their own, or finding one would be faster than an id.
+// No id equals one of these. The place of an entry in a map affects time, so there are ten of each;
+// their texts are separate objects, because an identical object is found faster.
 const nobodies = Array.from({ length: 10 }, (_, n) => `0000${n}`)
 const absents = Array.from({ length: 10 }, (_, n) => `0001${n}`)
 const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))
@@ -29,7 +28,6 @@ const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))
 /** Finds one owner and misses one, whether the owner is known or not. */
 export function secretsIn(lists: SecretLists, owner: string): readonly string[] {
   const found = lists.get(owner)
-  // A caller may name the empty text, which has no last character.
   const digit = (owner.charCodeAt(owner.length - 1) || 0) % 10
   const other = lists.get((found === undefined ? nobodies : absents)[digit] as string)
   return (found ?? other) as readonly string[]
@@ -55,7 +53,6 @@ export function secretsToCompare(
   return { of, from_ms: now_ms, until_ms }
 }
 
-/** Whether they are those of this time; the clock may have been set back. */
 export function holdsAt({ from_ms, until_ms }: SecretsToCompare, now_ms: number): boolean {
   return from_ms <= now_ms && now_ms < until_ms
 }

@@ -34,27 +34,27 @@ export interface Secrets {
   /** Those to compare with what a caller sends. Throws `store_failed` as `read` does. */
   toCompare(): SecretsToCompare
   /**
-   * Looks at the key file, at most once a second, and says in sentences for the operator why no
-   * secret can be read, or else what will keep the next start from it. `id` is that of the key.
+   * Checks the key file, at most once a second. `problem`: why no secret can be read; `warning`:
+   * what will keep the next start from reading them.
    */
   keyState(): KeyState
   /**
-   * Runs changes one after another: the key must not change between encrypting a secret and storing
-   * it. All methods below are called within such a change.
+   * Runs changes one after another, as the methods below need: the key must not change between
+   * encrypting a secret and storing it.
    */
   inTurn<Made>(change: () => Promise<Made>): Promise<Made>
   /** Makes the only secret of the owner that `ownerIn` names. Rejects with `key_missing`. */
   add(ownerIn: (tx: Tx) => string): Promise<OwnSecret>
   /**
-   * Makes another secret; the old ones stay valid for `grace_ms`. `check` may refuse. Rejects with
+   * Adds a secret; old ones stay valid for `grace_ms`. `check` may throw. Rejects with
    * `key_missing`.
    */
   rotate(owner: string, grace_ms: number, check: (tx: Tx) => void): Promise<OwnSecret>
   /** After the secrets of an owner were removed from the store. */
   forget(owner: string): void
   /**
-   * Encrypts all with another key; returns their number. Where the key is lost `forgets` removes
-   * all in the same commit, and makes a new secret of addresses where there was one.
+   * Encrypts all with another key. `forgets`, for a lost key, removes all in the same commit and
+   * makes a new secret of addresses where there was one.
    */
   rekey(secret_key: string | undefined, forgets: boolean): Promise<Rekeyed & { secrets: number }>
 }
@@ -71,7 +71,7 @@ export interface OwnSecret {
 }
 
 const check_key = metaKey('key_check')
-/** The value by which a key is known to be the one of a state; see `nodeKeyFault`. */
+/** The value that identifies the key of a state; see `nodeKeyFault`. */
 export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string | undefined {
   return found.get(check_key)?.toString('utf8')
 }
@@ -95,9 +95,7 @@ export async function openSecrets(
   const encryptionKey = await openEncryptionKey({ ...given, chance, emit, check: stored.check })
   const kept = new Map<string, Secret[]>()
   let looked_ms = clock.now_ms()
-  /** Until something changes. */
   let to_compare: SecretsToCompare | undefined
-  /** What is not decrypted yet. */
   let sealed = stored.secrets
   unseal()
 
@@ -113,7 +111,6 @@ export async function openSecrets(
     to_compare = undefined
   }
 
-  /** Looks at the key file unless that was less than `every_ms` ago. */
   function look(every_ms: number): void {
     const now_ms = clock.now_ms()
     if (Math.abs(now_ms - looked_ms) < every_ms) return
@@ -131,7 +128,6 @@ export async function openSecrets(
     await encryptionKey.prepare()
   }
 
-  /** Throws `store_failed`. */
   function requireKey(): void {
     const why = encryptionKey.problem()
     if (why !== undefined) throw fault('store_failed', why, { outside })

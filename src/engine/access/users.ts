@@ -39,7 +39,9 @@ export async function openUsers(
 
   /** The only signature of a user; users without an entry may use both. */
   const only = new Map<string, SignatureKind>()
-  /** By the way they sign. A look into `only` at each request would tell who has an entry. */
+  /**
+   * By signature kind. Reading `only` at each request would reveal by its time who has an entry.
+   */
   let signers: Signers = { of: undefined, path: new Map(), hmac: new Map() }
   const setOnly = (id: string, sign: Sign | undefined): void => {
     signers = { ...signers, of: undefined }
@@ -141,7 +143,6 @@ export async function openUsers(
 }
 
 interface Signers extends Readonly<Record<SignatureKind, SecretLists>> {
-  /** Made of these. */
   readonly of: SecretsToCompare | undefined
 }
 

@@ -61,7 +61,6 @@ export function newChangeFeed(
 ): ChangeFeed {
   let is_closed = false
   let readers = 0
-  /** Resumes the iterators that wait for a commit. */
   let waiting: (() => void)[] = []
 
   function wake(): void {
@@ -132,7 +131,6 @@ export function newChangeFeed(
     return { changes, next: { n, at, at_ms } }
   }
 
-  /** Ends with the engine, or once `isStopped`, which `wake` makes it look at. */
   async function* read(
     start: ChangePosition | Fault,
     { conv_id, from, data = false }: ChangesOptions,
@@ -247,7 +245,6 @@ export function newChangeFeed(
     }
   }
 
-  // Without a caller only changes are yielded.
   const changes: Changes = (options = {}) =>
     seenBy(undefined, options) as AsyncIterableIterator<TaskChange>
 

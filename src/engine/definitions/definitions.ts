@@ -32,10 +32,7 @@ export interface NewVersion {
   readonly warnings: readonly string[]
 }
 
-/**
- * JSON text, or a plain value, as JSON, read in slices: of a value each node of its scheme is one.
- * Throws `format_error` or `bad_definition`.
- */
+/** Reads JSON text or a plain value in slices. Throws `format_error` or `bad_definition`. */
 export function* readJson(given: unknown, limits: Limits): Sliced<JsonValue> {
   const { nesting_max } = limits
   const bounds = { nesting_max, values_max: Number.MAX_SAFE_INTEGER }
@@ -50,7 +47,6 @@ export function* readJson(given: unknown, limits: Limits): Sliced<JsonValue> {
   const read: JsonValue[] = []
   for (const [at, node] of nodes.slice(0, nodes_max + 1).entries()) {
     const is_object = typeof node === 'object' && node !== null
-    // What is no object is refused as such later.
     const value = is_object ? node : { node }
     const made = yield* readPlain(value, `.scheme.nodes[${at}]`, nesting_max - 3, chars_left)
     read.push(is_object ? made : null)
@@ -84,10 +80,7 @@ function* readPlain(
 /** Of a folder: the list of its children, each with a scheme, nodes and their members. */
 const export_levels = 6
 
-/**
- * Compiles definitions, in slices. Each mistake names its place, and every definition needs its own
- * id.
- */
+/** Compiles definitions in slices. Each mistake names its place; ids must differ. */
 export function* compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
@@ -128,10 +121,7 @@ export function* compileAll(
   return { versions, mistakes, warnings: all_warnings }
 }
 
-/**
- * The text that `print` makes of a value, in pieces: one for each node of a definition. Keys are in
- * their order, or sorted as canonical text has them.
- */
+/** The text of a value in pieces, one for each node; keys in their order, or sorted. */
 function* printed(
   value: JsonValue,
   print: (value: JsonValue) => string,
@@ -166,7 +156,7 @@ function* joined(pieces: Iterable<string>): Sliced<string> {
   return all.join('')
 }
 
-/** Equal for definitions that are the same however they are written. */
+/** Equal for definitions that differ only in how they are written. */
 export function hashOf(definition: JsonValue): string {
   return createHash('sha256').update(canonicalText(definition)).digest('hex')
 }

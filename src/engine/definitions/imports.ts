@@ -50,7 +50,7 @@ export function newImporter(
     if (!dry_run && versions.some(({ text }) => text.includes(callback_url))) {
       await addresses.prepare()
     }
-    /** The handlers that are meant for a process, and for none of its nodes. */
+    /** Handlers named for a process but for none of its nodes. */
     let idle: { conv_id: string; handler: string }[] = []
     const nonces = versions.map(() => newNonce(chance))
     const putAll = (tx: Tx): ImportResult => {
@@ -97,7 +97,6 @@ export function newImporter(
     return result
   }
 
-  /** The handlers that answer in nodes of a process. */
   function handlersIn(view: View, of: Pick<Process, 'conv_id' | 'graph'> | undefined): Set<string> {
     const nodes = [...(of?.graph.nodes.values() ?? [])]
     const names = nodes.map((node) => handlers.nameIn(view, of?.conv_id ?? '', node))
@@ -135,7 +134,7 @@ export function newImporter(
   }
 }
 
-/** What a transaction would return that is not made. */
+/** Runs a transaction, rolls it back and returns its result. */
 async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
   const end = new Error('a dry run')
   const values: T[] = []
@@ -239,7 +238,7 @@ function pendingMigrations(
   return pending
 }
 
-/** What a definition names and what is not there in this view. */
+/** What a definition names and this view does not have. */
 function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
   const missing = new Set(
     graph.target_conv_ids

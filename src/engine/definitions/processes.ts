@@ -166,7 +166,6 @@ export function newProcesses(
   }
 }
 
-/** Throws `conv_not_found`. */
 export function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
   const process = catalog.find(view, conv_id)
   if (process !== undefined) return process
@@ -208,7 +207,7 @@ function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 
-/** A definition may be long, and is shown again and again. */
+/** A definition may be long and is shown often. */
 const edges_known = new WeakMap<Graph, ReturnType<typeof edgesOf>>()
 
 function showProcess(

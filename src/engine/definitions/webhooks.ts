@@ -24,7 +24,7 @@ export function firstWebhook(
   return asks(next) && !(old && asks(old)) ? { nonce } : undefined
 }
 
-/** A new address demands the credentials of the same user as the old one. */
+/** A new address keeps the user of the old one. */
 export function changedWebhook(
   open: WebhookRecord | undefined,
   { address, user }: WebhookChange,
@@ -36,7 +36,6 @@ export function changedWebhook(
   return user === undefined ? next : { ...next, user: userId(user) }
 }
 
-/** The addresses of a process, for its operator. */
 export function webhookInfo(
   addresses: Addresses,
   { conv_id, record: { webhook }, graph }: Process,

@@ -22,7 +22,6 @@ import { countsByNode } from '../transactions/node-counters.ts'
 /** Tasks counted again in one view. */
 const recounted_max = 20_000
 
-/** Tasks counted by node and status. */
 export interface Counted {
   readonly nodes: ReadonlyMap<Key, StatusCounts>
   of(key: Key): StatusCounts

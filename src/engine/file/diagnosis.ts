@@ -60,7 +60,6 @@ export interface Diagnosis {
     readonly since_ms: number
   }[]
   readonly has_secrets: boolean
-  /** Users who cannot sign. */
   readonly without_secret: readonly string[]
   readonly has_webhook: boolean
 }
@@ -74,7 +73,6 @@ const bounds = {
 } as const
 const late_ms_min = 5_000
 
-/** What an open engine adds. */
 export interface EngineDiagnosis extends Diagnosis {
   readonly health: 'ok' | WholeFaultCode
   /** Sentences on the key of the secrets that name its file. */

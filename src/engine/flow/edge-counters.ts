@@ -48,7 +48,6 @@ export function newEdgeCounters(): EdgeCounters {
     return edge
   }
 
-  /** Forgets the edges that no task has taken lately; at most once a second. */
   function sweep(now_s: number): void {
     if (now_s === swept_s) return
     swept_s = now_s

@@ -15,16 +15,16 @@ import { type FlowEffects, type FlowNotes, newFlowNotes } from '../transactions/
 import { type FlowEdge, newEdgeCounters } from './edge-counters.ts'
 
 export interface FlowCounters {
-  /** For a transaction that begins; undefined while nobody watches. */
+  /** For the next transaction; undefined without a watcher. */
   notes(now_ms: number): FlowNotes | undefined
-  /** Begins to count, or goes on; the returned function ends it once. */
+  /** Starts or continues to count; the returned function ends it once. */
   begin(): () => void
   onCommitted(effects: FlowEffects): void
   /** Since when ends are counted. */
   since_ms(): number
-  /** Another number after every commit that has changed a task, while somebody watches. */
+  /** Changes with every commit that has changed a task, while there is a watcher. */
   mark(): number
-  /** Another number after every commit that has changed a failed task. */
+  /** Changes with every commit that has changed a failed task. */
   failed_mark(): number
   /** The processes whose tasks by status are not known yet. */
   unread(conv_ids: Iterable<string>): string[]
@@ -38,7 +38,6 @@ export interface FlowCounters {
 }
 
 export interface FlowNumbers {
-  /** Without zeros. */
   readonly by_status: Readonly<Partial<StatusCounts>>
   /** The last 30 minutes, the oldest first; the last of them still runs. */
   readonly done: readonly number[]
@@ -62,7 +61,6 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
   /** Ends of all time. */
   let ended: Float64Array = new Float64Array(64)
   let last_read: (LastRead | undefined)[] = []
-  /** Whether `counts` has the tasks of a process. */
   let is_read: boolean[] = []
   /** `ended` at the beginning of each of the last minutes, the oldest first. */
   let ended_before: Float64Array[] = []
@@ -94,7 +92,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     const passed = now - minute
     minute = now
     const begins = new Array<Float64Array>(flow_minutes).fill(ended.slice())
-    // A clock that was set back begins anew.
+    // A clock that was set back restarts the minutes.
     ended_before = passed < 0 ? begins : [...ended_before, ...begins.slice(-passed)]
     ended_before = ended_before.slice(-flow_minutes)
   }
@@ -184,7 +182,6 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
       const last = last_read[place]
       if (last !== undefined && isSame(place, last)) return last.numbers
       const now = { by_status: statusesOf(place), done: doneOf(place) }
-      // Of an idle process nothing changes with the minute.
       const is_idle =
         last !== undefined && last.minute !== minute && isDeepStrictEqual(last.numbers, now)
       const numbers = is_idle ? last.numbers : now

@@ -40,20 +40,15 @@ export interface ProcessHead {
 }
 
 export interface Flow {
-  /** Counts from now on, until the returned function is called. */
   begin: FlowCounters['begin']
   since_ms: FlowCounters['since_ms']
-  /** Another number after every commit that has changed a task, from `begin` on. */
   mark: FlowCounters['mark']
-  /** Another number after a commit that has changed a failed task. */
   failed_mark: FlowCounters['failed_mark']
   /** All processes. One whose record has not changed is the object of the last call. */
   heads(): Promise<readonly ProcessHead[]>
   /** The numbers of these processes, from `begin` on. */
   numbers(conv_ids: readonly string[]): Promise<readonly FlowNumbers[]>
-  /** Rejects with `conv_not_found`. */
   nodes(conv_id: string): Promise<{ head: ProcessHead; counts: Map<string, StatusCounts> }>
-  /** The edges of the last ten seconds. */
   edges(conv_id: string): readonly FlowEdge[]
   /** node_id → tasks with a timer that fires before this time; of the first `tasks_max` timers. */
   dueSoon(conv_id: string, until_ms: number, tasks_max: number): Promise<Map<string, number>>
@@ -72,7 +67,6 @@ interface Known {
   readonly head: ProcessHead
 }
 
-/** Records that one transaction reads. */
 const slice_nodes = 2_000
 
 export function newFlow({ store, catalog, transactions }: Parts, counters: FlowCounters): Flow {
@@ -84,7 +78,6 @@ export function newFlow({ store, catalog, transactions }: Parts, counters: FlowC
     while (left.length > 0) {
       const unread = left
       const read = await transactions.run((tx) => readStored(tx, unread))
-      // Nobody watches any more.
       if (read === 0) break
       left = unread.slice(read)
     }
@@ -180,7 +173,6 @@ export interface FailedTask {
   readonly change_ms: number
 }
 
-/** Tasks that are read in one turn. */
 const slice_tasks = 100
 
 /** The newest first, at most `tasks_max`; `known` are those of the last call. */

@@ -37,29 +37,24 @@ export interface HandOver {
 /** The names of new handlers, or `all` of them. */
 type Names = Set<string> | 'all'
 
-/** What is looked for in a process. */
 interface Pending {
   readonly names: Names
-  /** Where the next slice begins. */
   readonly from: Key
 }
 
-/** The processes whose keys are read at once. */
 const slice_processes = 256
 
-/** Without handlers nothing is read. */
 export function newHandOver(
   { store, transactions, wake, onBug }: Parts,
   handlers: Pick<Handlers, 'isEmpty'>,
 ): HandOver {
-  /** Not yet looked for in any process. */
+  /** New handlers, not yet looked for. */
   let names: Names = handlers.isEmpty() ? new Set() : 'all'
-  /** The processes to look at, each with the handlers to look for. */
   const pending = new Map<string, Pending>()
 
   const hasNames = (): boolean => names === 'all' || names.size > 0
 
-  /** What is looked for already begins anew with what is added. */
+  /** Additions to a pending process restart it. */
   function add(conv_id: string, added: Names, slice_from?: Key): void {
     const known = pending.get(conv_id)
     const start = tasksAtNodes(conv_id).from
@@ -81,7 +76,7 @@ export function newHandOver(
       const next = await transactions.run((tx) => handOverSlice(tx, conv_id, names, from))
       if (next !== undefined) add(conv_id, names, next)
     } catch (error) {
-      // A bug would come again; what the store did not take is handed over later.
+      // A bug would repeat; what the store refused is handed over later.
       if (!isStoreUnavailable(error)) return onBug(error)
       add(conv_id, names, from)
       throw error
@@ -117,7 +112,6 @@ function union(one: Names, other: Names): Names {
 function handOverSlice(tx: Transaction, conv_id: string, names: Names, from: Key): Key | undefined {
   const { to } = tasksAtNodes(conv_id)
   const has_tasks = tx.store.scan({ from, to, limit: 1 }).length > 0
-  // A process without tasks is not even compiled.
   const process = has_tasks ? tx.process(conv_id) : undefined
   if (process === undefined || process.record.status === 'paused') return undefined
   let left = tx.engine.limits.slice_tasks_max

@@ -17,11 +17,9 @@ import { convIdOf } from '../transactions/catalog.ts'
 import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
-  /** As `Engine.handle`. */
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
   /** The name of the most specific handler of a node title or logic type in a process. */
   nameFor(view: View, conv_id: string, title: string): string | undefined
-  /** The handler that answers in a node. */
   nameIn(view: View, conv_id: string, node: GraphNode): string | undefined
   /** The handlers whose name has a process, by its id or by an alias. */
   namesOf(view: View, conv_id: string): string[]
@@ -29,7 +27,6 @@ export interface Handlers {
   mayRun(name: string, conv_id: string | undefined): boolean
   isEmpty(): boolean
   count(): number
-  /** Undefined where no handler is registered under the name. */
   find(name: string): Required<HandlerOptions> | undefined
   /** Never rejects. Resolves within the handler's time limit, or once an aborted job answers. */
   run(name: string, job: Job): Promise<JobOutcome>
@@ -39,7 +36,6 @@ interface Registered extends Required<HandlerOptions> {
   readonly handler: Handler
 }
 
-/** The names of the handlers of one title. */
 interface Scopes {
   everywhere: string | undefined
   readonly by_process: Map<string, string>
@@ -52,7 +48,6 @@ export interface HandlersOptions {
   readonly given?: GivenHandlers | undefined
 }
 
-/** Throws as `Engine.handle` for what is given. */
 export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Handlers {
   const bounds = plainBounds(limits, levels_around_data)
   const registered = new Map<string, Registered>()
@@ -140,8 +135,8 @@ function readHandler(name: string, handler: Handler, options: HandlerOptions): R
 }
 
 /**
- * Each name as a title everywhere, and split at each of its slashes, because titles and ids may
- * hold slashes too. Sorted, so that of two aliases of a process the first counts.
+ * Each name as a title everywhere, and split at each slash, because titles and ids may hold
+ * slashes. Sorted, so the first alias of a process counts.
  */
 function titlesOf(names: Iterable<string>): Map<string, Scopes> {
   const by_title = new Map<string, Scopes>()
@@ -204,7 +199,6 @@ async function answerOf(
     if (typeof doc !== 'string') return { outcome: 'done', text: doc.text }
     return failed('software', 'handler_error', `the handler gave what is no JSON: ${doc}`)
   } catch (error) {
-    // Data that a schema refuses is refused again.
     const is_final = isFault(error) && error.code === 'wrong_validate_params'
     if (is_final) return failed('software', 'handler_error', textOf(error))
     return { ...failed('hardware', 'handler_error', textOf(error)), thrown_in: placeOf(error) }
@@ -213,10 +207,7 @@ async function answerOf(
 
 const causes_max = 4
 
-/**
- * The message and those of the causes, because `fetch failed` alone tells nothing. Anything can be
- * thrown, also a value without a string form.
- */
+/** The message and those of its causes; any value can be thrown. */
 function textOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return String(error)

@@ -27,7 +27,7 @@ import { detailsOf, failure_events, failureFields, jobFields } from './job-event
 import { type DueJob, newJobQueue } from './job-queue.ts'
 import { applyOutcome, listAgain } from './job-transactions.ts'
 
-/** The executors of jobs. None of them rejects. */
+/** They never reject. */
 export interface Executors {
   code(order: Extract<JobOrder, { job: 'code' }>, job: Job): Promise<JobOutcome>
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
@@ -44,24 +44,20 @@ export interface Executors {
 
 export interface Job {
   readonly task: Task
-  /** The same for each attempt of one job, and for no other job. */
+  /** The same for each attempt of one job only. */
   readonly key: string
   readonly signal: AbortSignal
   /** Identifies the logic: its conv_id, node_id and number in the node. */
   readonly logic_key: string
-  /** What a call tells its endpoint as `traceparent`. */
   readonly trace?: TraceContext | undefined
 }
 
 export interface JobDispatcher {
   start(): void
-  /** After a commit that listed a job which may start at this time. */
   onListed(at_ms: number): void
-  /** After a process was imported or resumed, or a handler registered. */
   onProcessChanged(): void
   /**
-   * The fields of the failed job by which a task has failed, so that one line tells both: taken
-   * after the commit, while the job is in flight.
+   * The fields of the failed job behind a failed task, for one log line; taken after the commit.
    */
   failureOf(task: TaskFailure): EventFields | undefined
   /** Jobs in flight, and jobs that are due and wait for a slot or for a paused process. */
@@ -69,17 +65,16 @@ export interface JobDispatcher {
   /** Whether a job is looked for or under way; not one that waits for a paused process. */
   isBusy(): boolean
   /**
-   * Starts no job any more. Resolves once those in flight are done, or `drain_ms_max` and a little
-   * later; what is not done by then starts again when the file is opened.
+   * Starts no more jobs; resolves once those in flight are done, or shortly after `drain_ms_max`.
+   * The rest starts again when the file is opened.
    */
   drain(): Promise<void>
 }
 
 const backoff_ms_max = 300_000
-/** What an aborted job gets to answer all the same. */
+/** The time an aborted job has to answer. */
 const aborted_ms_max = 1_000
 
-/** The words are those of the process format. */
 const expired_call: JobOutcome = {
   outcome: 'failed',
   error_type: 'hardware',
@@ -89,7 +84,7 @@ const expired_call: JobOutcome = {
     'or increase max_threads for connections',
 }
 
-/** A job under way, and how it failed until that is told. */
+/** A job in flight, and its failure until that is logged. */
 interface Flight {
   readonly due: DueJob
   abort(): void
@@ -123,7 +118,6 @@ export function newJobDispatcher(
   let is_due_again = false
   let is_started = false
   let is_draining = false
-  /** No outcome is taken any more. */
   let is_stopped = false
 
   function dispatch(): void {
@@ -137,7 +131,6 @@ export function newJobDispatcher(
       })
   }
 
-  /** Starts the jobs that may start now, and sets the clock for the next one. */
   async function startDue(): Promise<void> {
     is_due_again = false
     const jobs_max = limits.jobs_max - (in_flight.size - paused_jobs.size)

@@ -42,7 +42,6 @@ export function failureFields(
   if (order.job === 'code') return fields
   const attempts = {
     attempt: due.attempts + 1,
-    // JSON has no word for an attempt without end.
     attempts_max: Number.isFinite(attempts_max) ? attempts_max : undefined,
   }
   const told = (text: string): string => variables.masked(text).slice(0, chars_max)
@@ -55,7 +54,6 @@ export function failureFields(
   return { ...fields, ...attempts, error, thrown_in }
 }
 
-/** What the task keeps of a failed attempt. */
 export function detailsOf({ code, error, status }: EventFields): StatusDetails {
   const answered = status === undefined ? '' : `it answered ${status}`
   const text = String(error ?? answered).slice(0, description_chars_max)

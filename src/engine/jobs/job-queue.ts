@@ -28,7 +28,6 @@ export interface DueJob {
   /** `none` where no job is needed: the task makes `command`, or runs its node again. */
   readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
-  /** Of the task. */
   readonly trace: TraceContext | undefined
   /** The type of the logic; a new definition may have another one in its stead. */
   readonly type: string | undefined
@@ -42,7 +41,6 @@ export interface QueueScan {
   readonly due: readonly DueJob[]
   /** When the next job may start that may not start yet, or a parked call expires. */
   readonly next_ms: number | undefined
-  /** Whether there is more to scan now. */
   readonly has_more: boolean
 }
 
@@ -51,21 +49,15 @@ export interface JobQueue {
   scan(context: ReadContext, jobs_max: number): QueueScan
   /** Parks a job whose limit is reached. Returns whether another job may start in its stead. */
   park(job: DueJob, limit: string): boolean
-  /** The job has given its slots back. */
   release(job: DueJob): void
-  /** The job is no longer in flight. */
   onEnded(obj_id: string): void
-  /** A commit has listed a job that may start at this time. */
   onListed(at_ms: number): void
-  /** Every listed job is scanned again. */
   rescan(): void
-  /** The number of parked jobs. */
   parked(): number
 }
 
 export interface JobQueueOptions {
   readonly limits: Limits
-  /** The concurrency limits of which a job needs a slot. */
   limitsOf(job: DueJob): readonly string[]
   /** Whether a job of this task is in flight or quarantined. */
   isInFlight(obj_id: string): boolean
@@ -73,7 +65,6 @@ export interface JobQueueOptions {
   onBug(error: unknown): void
 }
 
-/** Keys scanned in one view of the store. */
 const slice_keys = 256
 
 const range = keysOfType('outbox')
@@ -83,7 +74,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   let cursor: Key = range.from
   const parked = newParkedJobs(limits)
   let scanned_ms = 0
-  /** What the orders of one scan may compute, before others get their turn. */
+  /** Bounds what the orders of one scan compute. */
   let steps_left = 0
   /** Limit → the slots that became free since the last scan. */
   const free_slots = new Map<string, number>()
@@ -95,7 +86,6 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     if (key < cursor) cursor = key
   }
 
-  /** Takes the parked calls that have waited too long. */
   function scanExpired(context: ReadContext, jobs_max: number, due: DueJob[]): void {
     while (!isFull(due, jobs_max)) {
       const obj_id = parked.takeExpired(context.now_ms)
@@ -222,8 +212,8 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
 }
 
 /**
- * The job that a task waits for, where it may start now. Also undefined where the process is
- * paused, the task is damaged or its node is gone: those jobs stay listed.
+ * The job of a task, if it may start now; undefined, and still listed, where the process is paused,
+ * the task is damaged or its node is gone.
  */
 function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const draft = loadTask(context.view, obj_id)

@@ -14,7 +14,6 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 import type { DueJob } from './job-queue.ts'
 
-/** `paused` where the process is paused and nothing was applied. */
 export function applyOutcome(
   tx: Transaction,
   due: DueJob,
@@ -64,7 +63,6 @@ export function listAgain(
   saveTask(tx, draft)
 }
 
-/** The task, if it still waits for this very job. */
 function findWaiting(tx: Transaction, due: DueJob): TaskDraft | undefined {
   const draft = loadTask(tx.view, due.obj_id)
   if (draft === undefined || draft === 'damaged') return undefined

@@ -13,17 +13,14 @@ export interface ParkedJobs {
   take(obj_id: string): number | undefined
   /** Takes the task of a call that has waited too long; undefined where none has. */
   takeExpired(now_ms: number): string | undefined
-  /** When the next call expires; infinite where none is parked. */
   expiry_ms(): number
-  /** The tasks parked for a limit; undefined where there are none. */
   of(limit: string): ReadonlySet<string> | undefined
   /** Whether jobs are parked for the limit, or left listed. */
   isWaitedFor(limit: string): boolean
-  /** The first time of the jobs left listed for the limit, which are forgotten with that. */
+  /** Takes the first time of the jobs left listed for the limit. */
   takeLeft(limit: string): number | undefined
   isParked(obj_id: string, at_ms: number): boolean
   count(): number
-  /** The job of the task is done: its next one has all the time again. */
   onEnded(obj_id: string): void
   /** Calls keep their expiry, because they are parked again soon. */
   clear(): void
@@ -31,7 +28,6 @@ export interface ParkedJobs {
 
 interface ParkedJob {
   readonly obj_id: string
-  /** The time it is listed under. */
   readonly at_ms: number
   readonly order: { readonly job: JobOrder['job'] | 'none' }
 }
@@ -50,7 +46,6 @@ export function newParkedJobs({
   const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
   /** Limit → the first time of the jobs that are left listed for it. */
   const left = new Map<string, number>()
-  /** Of calls, the earliest first. */
   const expiries = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
 
   function take(obj_id: string): number | undefined {

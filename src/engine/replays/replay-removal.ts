@@ -57,16 +57,15 @@ export interface ReplayRemovalOptions {
   readonly clock: Clock
   readonly times: () => ReplayTimes
   readonly has_records: boolean
-  /** Called when it may be due earlier. */
   wake(): void
   /** All records of a kind from before this time are removed. */
   onRemoved(kind: ReplayKind, end_s: number): void
-  /** The periods that have records, by kind; those removed are taken out. */
+  /** The periods with records, by kind; removed ones are taken out. */
   readonly periods: Readonly<Partial<Record<ReplayKind, number[]>>>
 }
 
 export interface ReplayRemoval extends Work {
-  /** There is a record from now on. */
+  /** Called with the first record. */
   begin(): void
 }
 
@@ -74,13 +73,11 @@ export function newReplayRemoval(options: ReplayRemovalOptions): ReplayRemoval {
   const { store, clock, times, periods } = options
   const readings: number[] = []
   let next_ms = options.has_records ? clock.now_ms() + reading_ms : Number.POSITIVE_INFINITY
-  /** What is to be removed now, by kind. */
   const open: OpenRemoval[] = []
   /** Where the next removal begins: what is before is deleted, and in the data file until then. */
   const begun = new Map<ReplayKind, Key>()
   let checkpoints: number | undefined
 
-  /** The time before which records of a kind have expired. */
   function endsOf(now_s: number): readonly (readonly [ReplayKind, number])[] {
     const { signed, keyed } = times()
     return [

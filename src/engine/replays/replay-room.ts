@@ -10,7 +10,6 @@ import { parsePlain } from '../../codec/json.ts'
 import { type Key, metaKey, type ReplayKind } from '../../codec/keys.ts'
 import type { View } from '../../store/store.ts'
 
-/** A record that was put, and who keeps it. */
 export interface KeptRecord {
   readonly kind: ReplayKind
   readonly time_s: number
@@ -19,11 +18,9 @@ export interface KeptRecord {
 }
 
 export interface ReplayRoom {
-  /** What all callers keep. */
   bytes(): number
   bytesOf(caller: string): number
   isFullFor(caller: string): boolean
-  /** Counts a record that is durable. */
   add(record: KeptRecord): void
   /** The records of a kind from before this time are removed. */
   removed(kind: ReplayKind, end_s: number): void
@@ -41,7 +38,7 @@ const slots_s: Readonly<Record<ReplayKind, number>> = {
   ...{ keyed_at: 4 * 3_600, keyed_in: 24 * 3_600 },
 }
 
-/** A bound of 0 is none. */
+/** `bytes_max` 0: no bound. */
 export function readReplayRoom(view: View, bytes_max: number): ReplayRoom {
   const stored = view.get(room_key)
   let slots: Slot[] = []
@@ -50,7 +47,6 @@ export function readReplayRoom(view: View, bytes_max: number): ReplayRoom {
 
   function slotOf(kind: ReplayKind, time_s: number): Slot {
     const from_s = time_s - (time_s % slots_s[kind])
-    // The last is nearly always the one.
     for (let at = slots.length - 1; at >= 0; at--) {
       const slot = slots[at] as Slot
       if (slot[0] === kind && slot[1] === from_s) return slot

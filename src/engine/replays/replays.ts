@@ -54,11 +54,9 @@ export interface Replays {
   applyOnce(tx: Transaction, name: RequestName, ops: Ops, caller: Caller, apply: ApplyOps): Outcome
   /** Counts the record of a request that is durable. */
   onKept(record: KeptRecord): void
-  /** Bytes of the records in the file. */
   bytes(): number
-  /** A server takes timestamps up to so far from now; 0: any. */
+  /** A server accepts timestamps up to this far from now; 0: any. */
   onWindow(window_s: number): void
-  /** Removes the records that are not needed any more. */
   readonly work: Work
 }
 
@@ -76,7 +74,7 @@ export async function openReplays(
   }
   let window_s = limits.window_ms / 1_000
   const room = await store.view((view) => readReplayRoom(view, limits.replay_bytes_max))
-  /** Those that were refused for their bytes, since records were last removed. */
+  /** Callers refused for their bytes since the last removal. */
   const full_callers = new Set<string>()
   /** The beginnings of the periods that have records, the newest first. */
   const periods = await store.view(readPeriods)
@@ -105,7 +103,6 @@ export async function openReplays(
     return undefined
   }
 
-  /** Where the record of a new request is put. */
   function placeOf(name: RequestName, now_s: number): [kind: ReplayKind, time_s: number] {
     const { is_signed, time_s } = name
     const [at_kind, in_kind] = kindsOf(name)
@@ -222,12 +219,10 @@ function withTask(tx: Transaction, result: OpResult): OpResult {
 
 export interface SharedRecords {
   readonly until_ms: number
-  /** Puts the mark, once. */
   store(tx: Pick<Tx, 'put'>): void
 }
 
 const mark_key = metaKey('replays_shared')
-/** The record of a key is removed by then. */
 const kept_ms = 3 * 86_400_000
 
 export function readSharedRecords(view: View, now_ms: number): SharedRecords {

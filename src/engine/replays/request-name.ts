@@ -14,13 +14,12 @@ export interface RequestName {
   readonly is_signed: boolean
   /** The user, or the `payer`; undefined for an embedder that names neither. */
   readonly caller: string | undefined
-  /** When the request was made, as it says itself; undefined where it does not. */
+  /** The time that the request itself gives. */
   readonly time_s: number | undefined
   /** Bytes, one character each. */
   readonly id: string
   /** Of the ops, where the id says nothing of them. */
   readonly digest: string | undefined
-  /** The record that was put for it, once it was applied. */
   kept?: KeptRecord
 }
 
@@ -30,7 +29,7 @@ const signature_digits = 40
 /** A UUID of version 7 begins with its time, in milliseconds. */
 const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** Throws `format_error` for a key that is none. */
+/** Throws `format_error` for an invalid key. */
 export function nameOf(
   ops: readonly (Op | OpResult)[],
   { user, payer, signed, request_key }: Caller,
@@ -58,7 +57,6 @@ function isNewEachTime(op: Op | OpResult): boolean {
   return isOp(op) && op.type === 'create' && op.ref === undefined
 }
 
-/** Throws `format_error`. */
 export function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) {
     // A character takes one or two units of a text.

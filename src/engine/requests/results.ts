@@ -14,9 +14,8 @@ import type { ResultOptions } from '../api/task-api.ts'
 import type { Parts } from '../transactions/parts.ts'
 
 export interface Results {
-  /** `read` returns the task as it stands in a view of durable state, or throws why it cannot. */
+  /** `read` returns the task from a view of durable state, or throws. */
   wait(read: (view: View) => Task, options?: ResultOptions): Promise<Task>
-  /** Waits that have not ended. */
   count(): number
   /** Every wait, and every later one, rejects with this fault; only the first call counts. */
   close(reason: Fault): void
@@ -27,13 +26,12 @@ interface Wait {
   readonly reject: (reason: unknown) => void
   readonly signal: AbortSignal | undefined
   readonly onAbort: (() => void) | undefined
-  /** When it is over; Infinity without a time. */
   readonly until_ms: number
   /** Of its task, once that is known to be live. */
   obj_id: string | undefined
 }
 
-/** The shortest time between two looks at which waits are over, so that many cost little. */
+/** The shortest interval between two checks of the time limits. */
 const look_ms_min = 10
 
 /** `onEnd` calls its listener with each task that ends or fails, until the returned call. */
@@ -46,7 +44,6 @@ export function newResults(
   let stopListening = (): void => {}
   /** A program that only waits for a result must not end before it. */
   let release = (): void => {}
-  /** What ran before the first wait. */
   let before: Promise<void> = Promise.resolve()
   const alarm = newAlarm(clock, endAllLate)
   let closed: Fault | undefined
@@ -65,7 +62,6 @@ export function newResults(
     }
   }
 
-  /** False where the wait was over before. */
   function remove(wait: Wait): boolean {
     if (!waits.delete(wait)) return false
     wait.signal?.removeEventListener('abort', wait.onAbort as () => void)

@@ -16,9 +16,7 @@ import type { QueuedRequest } from '../transactions/transaction-queue.ts'
 import type { TracedOrder, Traces } from './traces.ts'
 
 export interface Submission {
-  /**
-   * As `ServedEngine.submit`; what `may_wait`, a call of this process, waits for room in the queue.
-   */
+  /** As `ServedEngine.submit`; with `may_wait`, a call of this process waits for room. */
   submit(ops: readonly (Op | OpResult)[], caller: Caller, may_wait?: boolean): Promise<OpResult[]>
   /** A change of one task for a server, under the bounds of ops. */
   change(
@@ -76,10 +74,10 @@ export function newSubmission(
           resolve(is_repeat ? outcome.results : outcome)
         },
         reject(error) {
-          // It has read what a full disk then refused, and reads again what is there.
+          // Reads were refused together with a write, and run again.
           if (isFault(error) && error.code === 'no_space' && ops.every(isRead)) return begin()
           admission.leave(ops.length, entered_bytes)
-          // After the turn of the queue: `onBug` is not ours, and may call the engine or throw.
+          // After the turn of the queue, because `onBug` may call the engine or throw.
           Promise.reject(error).catch(throwFault).catch(refuse)
         },
       }
@@ -122,7 +120,7 @@ export function newSubmission(
     caller: Caller,
     change: (tx: Transaction) => OpResult,
   ): Promise<OpResult> {
-    // A canceled task is soon removed: the one way for callers to make room.
+    // A cancel frees room, so it is taken on a full disk.
     const bytes = admission.enter([op], caller, false, name === 'cancel') as number
     try {
       const result = await run({ name, conv_id: op.conv_id }, caller, change)

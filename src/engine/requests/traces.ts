@@ -32,21 +32,18 @@ export interface Traces {
     trace: TraceContext,
     change: (tx: Transaction) => Result,
   ): Promise<Result>
-  /** After the commit. */
   onCommitted(runs: readonly TaskRun[]): void
   /** The span of an attempt; undefined where its task has no trace. */
   beginJob(job: TracedJob): Span | undefined
   endJob(span: Span, outcome: JobOutcome): void
-  /** Runs `fn` under the span, or under none: never under that of whoever runs at this moment. */
+  /** Runs `fn` under the span or, without one, detached from any active span. */
   under<T>(span: Span | undefined, fn: () => T): T
 }
 
-/** What the span of a job needs to know of it. */
 export interface TracedJob {
   readonly order: JobOrder | { readonly job: 'none' }
   readonly task: Task
   readonly trace: TraceContext | undefined
-  /** Those before this one. */
   readonly attempts: number
 }
 
@@ -59,7 +56,6 @@ export interface TracedOrder {
 const op_spans_max = 100
 
 export function newTraces(tracing: Tracing, masked: (text: string) => string): Traces {
-  /** The spans of ops under way, by span id. */
   const open = new Map<string, Span>()
 
   function begin(name: string, conv_id: string | undefined, parent: TraceContext): Span {
@@ -198,7 +194,6 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
   }
 }
 
-/** What the caller gets: see submission. */
 function answeredCode(thrown: unknown): string {
   return isStoreUnavailable(thrown) ? codeOf(thrown) : 'internal_error'
 }

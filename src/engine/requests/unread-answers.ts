@@ -9,24 +9,17 @@ import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { OpType } from '../../core/model.ts'
 
-/** The unread answers of one connection. */
 export interface AnswerAccount {
-  /**
-   * Reserves room for the answer to these ops, for this caller. Throws `overloaded` where there is
-   * none.
-   */
+  /** Reserves room for the answer to these ops of this caller. Throws `overloaded`. */
   reserve(ops: readonly { readonly type?: OpType }[], caller: string): AnswerReservation
 }
 
 export interface AnswerReservation {
   /** Reserves more bytes; false where there is no room for them. */
   add(bytes: number): boolean
-  /** The answer is made and takes this many bytes. */
+  /** Replaces the estimate by the size of the finished answer. */
   set(bytes: number): void
-  /**
-   * The answer is read, or never will be. Nothing is reserved after it, also for an answer that is
-   * made for a caller who has left meanwhile.
-   */
+  /** Called once the answer is read or its reader is gone; later calls reserve nothing. */
   release(): void
 }
 
@@ -37,12 +30,12 @@ const copies = 2
 /** A connection without unread answers gets room for a short one, whatever others hold. */
 const short_bytes_max = 16 * 1024
 
-/** Bytes of answers made or read, after which V8 is asked for a collection. */
+/** After this many bytes of answers V8 is asked for a collection. */
 const collect_bytes = 64 * 1024 * 1024
-/** By then servers have dropped the answers that are read. */
+/** Servers have dropped the answers by then. */
 const collect_after_ms = 500
 
-/** An allocation makes V8 consider a collection. It costs no memory, because nothing is written. */
+/** The allocation makes V8 consider a collection; unwritten memory costs nothing. */
 function collect(): void {
   void new ArrayBuffer(2 * collect_bytes)
 }
@@ -50,7 +43,6 @@ function collect(): void {
 /** Returns a function that makes the account of a new connection; all accounts share one total. */
 export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
   let held_bytes = 0
-  /** By caller, of those who have unread answers. */
   const held_by = new Map<string, number>()
   let moved_bytes = 0
 

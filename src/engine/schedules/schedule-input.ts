@@ -25,7 +25,6 @@ export interface GivenSchedule {
   readonly definition: ScheduleDefinition
 }
 
-/** Throws `bad_schedule`. */
 export function readSchedule(input: ScheduleInput, limits: Limits): GivenSchedule {
   if (typeof input !== 'object' || input === null) throw mistake('it is no object')
   const { cron, every_ms, at_ms, timezone = 'UTC', due_key, catch_up = 'latest' } = input

@@ -6,12 +6,9 @@ import { Cron } from 'croner'
 import type { ScheduleDefinition } from '../../codec/records.ts'
 
 export interface DueTimes {
-  /** The first due time after this; undefined where there is none, up to the year 9999. */
+  /** The first due time after this, up to the year 9999. */
   after(ms: number): number | undefined
-  /**
-   * The oldest of the newest `count` due times up to `to_ms`, but none before the due time
-   * `from_ms`. May look at as many as there are in between, at most `count`.
-   */
+  /** The oldest of the newest `count` due times between `from_ms` and `to_ms`; looks at no more. */
   newest(count: number, from_ms: number, to_ms: number): number
 }
 

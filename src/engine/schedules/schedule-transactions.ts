@@ -28,14 +28,10 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
 
-/**
- * How late a due time may be made before it counts as missed: as long as the clock may take to
- * notice that the machine has slept.
- */
+/** A due time later than this is missed; the clock may take as long to notice a sleep. */
 export const late_ms_max = sleep_ms_max
-/** What it costs to find the due time of a cron expression, as steps of logics. */
+/** The cost of a cron due time, in steps of logics. */
 const steps_per_due_time = 1_000
-/** So many due times of one schedule are made in one transaction. */
 export const due_times_per_slice = 16
 
 function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
@@ -43,7 +39,6 @@ function scheduleOf(view: View, id: string): ScheduleRecord | undefined {
   return value === undefined ? undefined : decodeRecord<ScheduleRecord>(value)
 }
 
-/** Throws `schedule_not_found`. */
 export function requireSchedule(view: View, id: string): ScheduleRecord {
   const record = scheduleOf(view, id)
   if (record !== undefined) return record
@@ -102,23 +97,19 @@ function isSame(old: ScheduleDefinition, definition: ScheduleDefinition): boolea
   )
 }
 
-/** What a slice of due times has done to a schedule. */
 export interface Fired {
   /** Undefined where nothing is left, or while its process takes no tasks. */
   readonly next_ms?: number
-  /** The process that takes no tasks now. */
   readonly waits_for?: string
-  /** The tasks that were created. */
   readonly created?: number
-  /** The due times that were refused. */
   readonly refused: readonly LastRun[]
   /** The missed due times that get no task. */
   readonly left_out?: ScheduleRecord['left_out']
 }
 
 /**
- * Creates the tasks of a schedule that are due, at most `due_times_per_slice`. With
- * `is_catching_up` an earlier slice has decided which missed due times are made.
+ * Creates up to `due_times_per_slice` due tasks. With `is_catching_up` an earlier slice has decided
+ * which missed due times get a task.
  */
 export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolean): Fired {
   const record = scheduleOf(tx.store, id)
@@ -181,7 +172,6 @@ function caughtUpFrom(
   if (catch_up === 'none') return times.after(now_ms - late_ms_max - 1)
   const { catch_up_max } = engine.limits
   if (catch_up === 'all' && cron !== undefined) {
-    // Each due time is looked for, so others get their turn before the next schedule.
     tx.steps.left -= catch_up_max * steps_per_due_time
     countSteps(tx)
   }
@@ -230,7 +220,7 @@ export function taskData({ data_text, due_key }: ScheduleDefinition, due_ms: num
   return docOfValue(members)
 }
 
-/** Pauses a schedule on which the engine has thrown, so that it does not throw again and again. */
+/** Pauses a schedule on which the engine has thrown. */
 export function quarantineSchedule(tx: Transaction, id: string): Fired {
   const record = scheduleOf(tx.store, id)
   if (record === undefined || record.next_ms === null) return { refused: [] }

@@ -26,15 +26,11 @@ import {
   saveSchedule,
 } from './schedule-transactions.ts'
 
-/** What the timers need. */
 export interface DueSchedules {
-  /** Reads from the store when each is due. */
   read(): Promise<void>
-  /** No schedule is due earlier; Infinity without one. */
+  /** Infinity without a schedule. */
   earliest_ms(): number
-  /** Creates some of the tasks that are due. */
   fire(): Promise<void>
-  /** After a process was imported or resumed. */
   onProcessChanged(conv_id: string): void
 }
 

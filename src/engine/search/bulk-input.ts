@@ -16,7 +16,6 @@ import type { BulkWork } from './bulk-record.ts'
 import { nodesNamed, type Scope, scopeOf, unknownNode } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter } from './task-filter.ts'
 
-/** Work that can be done: its names are known. */
 export interface CheckedWork {
   readonly work: BulkWork
   readonly filter: CheckedFilter

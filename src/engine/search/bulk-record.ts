@@ -14,10 +14,9 @@ import type { Transaction } from '../transactions/transaction.ts'
 const jobs_max = 100
 const finished_kept_ms = 86_400_000
 
-/** What a job is to do. */
 export type BulkWork = Pick<BulkRecord, 'action' | 'filter_text' | 'data_text' | 'to_node_id'>
 
-/** The job of this id; a new one where there is none. Throws `bulk_id_taken`. */
+/** The job of this id, or a new one. Throws `bulk_id_taken`. */
 export function beginJob(tx: Transaction, id: string, work: BulkWork): BulkRecord {
   const found = readJob(tx.view, id)
   if (found !== undefined) {
@@ -43,7 +42,7 @@ function identityOf({ action, filter_text, data_text = '{}', to_node_id = '' }: 
   return JSON.stringify([action, ...texts, to_node_id])
 }
 
-/** Removes finished jobs after a day, and of a hundred the one that was used least lately. */
+/** Removes finished jobs after a day, and the least recently used of a hundred. */
 function makeRoom(tx: Transaction): void {
   const jobs = readJobs(tx.view).sort(([, a], [, b]) => {
     return Number(b.is_done) - Number(a.is_done) || a.changed_ms - b.changed_ms
@@ -71,7 +70,6 @@ function readJobs(view: View): [id: string, record: BulkRecord][] {
   return entries.map(({ key, value }) => [bulkOfKey(key), decodeRecord<BulkRecord>(value)])
 }
 
-/** The newest first. */
 export function listJobs(view: View): BulkJob[] {
   return readJobs(view)
     .sort(([, a], [, b]) => b.started_ms - a.started_ms)

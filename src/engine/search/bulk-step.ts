@@ -27,17 +27,14 @@ const step_tasks = 64
 const listed_max = 100_000
 const listed_slice = 1_024
 
-/** The tasks of a step. */
 export interface Batch {
   readonly obj_ids: readonly string[]
   readonly damaged: readonly string[]
   readonly scanned: number
-  /** The obj_id up to which this has read. */
   readonly last_id: string
   readonly is_last: boolean
 }
 
-/** Where a job reads the tasks that were created before it began. */
 export async function newBulkSource(
   parts: Parts,
   checked: CheckedWork,
@@ -76,7 +73,6 @@ async function listedIds(
   }
 }
 
-/** `ids` in order. */
 function listedSource(ids: readonly string[]): Source {
   return {
     next(_view, last, entries_max) {
@@ -95,7 +91,6 @@ function listedSource(ids: readonly string[]): Source {
   }
 }
 
-/** Reads ahead for one step. */
 export async function batchOf(
   parts: Parts,
   { filter, scope }: CheckedWork,
@@ -113,7 +108,7 @@ export async function batchOf(
   return { obj_ids, damaged, scanned, is_last, last_id: is_last ? until_id : idHex(last.place) }
 }
 
-/** Deals with a batch. One task on which the engine throws is refused, and the others go on. */
+/** Changes a batch. A task on which the engine throws is refused; the others continue. */
 export async function takeStep(
   { transactions, onBug }: Parts,
   id: string,
@@ -153,7 +148,7 @@ const actions: Readonly<
   modify: (tx, op) => applyOps(tx, [op], {})[0] as OpResult,
 }
 
-/** One transaction. With `is_bad` the tasks are refused as `internal_error`. */
+/** One transaction; with `is_bad` the tasks are refused as `internal_error`. */
 function deal(
   tx: Transaction,
   id: string,
@@ -174,7 +169,6 @@ function deal(
   let { matched, changed, skipped } = since
   let { last_id, is_last } = batch
   for (const [at, obj_id] of batch.obj_ids.entries()) {
-    // The rest comes in the next step, so that callers are not delayed.
     if (tx.moves_made >= moves_per_transaction_max) {
       last_id = batch.obj_ids[at - 1] ?? since.last_id
       is_last = false

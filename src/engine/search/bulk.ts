@@ -109,7 +109,7 @@ function mayGoOn(steps: number, { steps_max = Infinity, signal }: BulkOptions): 
   return steps < steps_max && signal?.aborted !== true
 }
 
-/** Throws where the engine takes no such change now. On a full disk cancel goes on. */
+/** Throws where the engine takes no such change; a cancel works on a full disk. */
 function checkHealth({ admission }: Parts, { work }: CheckedWork): void {
   const health = admission.health()
   if (health === 'ok' || health === 'overloaded') return

@@ -36,22 +36,16 @@ export interface Run extends KeyRange {
   readonly is_by_ref: boolean
 }
 
-/**
- * The place of a task in a run. Two tasks have the same place only by ref, in two processes: then
- * the prefixes decide.
- */
+/** The place of a task in a run. Only places by ref can be equal; then the prefixes decide. */
 export interface Place {
   readonly prefix: Key
   readonly place: string
 }
 
-/** An entry of a run. */
 export interface PlacedEntry extends Place {
-  /** 12 bytes. */
   readonly id: string
 }
 
-/** Where a search reads, in order. */
 export interface Source {
   /** Up to `entries_max` entries after a place, in the state of the view. */
   next(
@@ -64,7 +58,7 @@ export interface Source {
 /** With very many runs a slice is longer, because each slice looks into all of them. */
 const slice_entries_max = 2_048
 
-/** The runs are looked for in each slice anew, because nodes fill and empty meanwhile. */
+/** Each slice finds the runs again, because nodes fill and empty meanwhile. */
 export function sourceOf(runsIn: (view: View) => readonly Run[], reverse: boolean): Source {
   return {
     next(view, last, given_max) {
@@ -146,7 +140,7 @@ function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess
   return found.length > node_runs_max ? undefined : found
 }
 
-/** By the counters: the keys of tasks that have left a node would have to be passed over. */
+/** From the counters, because the keys of tasks that have left a node would have to be skipped. */
 function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
   const nodes = [...countsByNode(view, conv_id)].filter(([, counts]) => liveOf(counts) > 0)
   return nodes.map(([node]): NodeOfProcess => [conv_id, node])
@@ -183,7 +177,6 @@ interface RunReader {
   next(): void
 }
 
-/** Reads a run chunk by chunk. */
 function newReader(view: View, run: Run, chunk: number, reverse: boolean): RunReader {
   const { prefix } = run
   let { from, to } = run

@@ -15,7 +15,6 @@ import type { Catalog, Process } from '../transactions/catalog.ts'
 import { eachEntry } from '../transactions/scans.ts'
 import type { CheckedFilter } from './task-filter.ts'
 
-/** Where to look. */
 export interface Scope {
   /** The process, or all of them as they were when the search began. */
   readonly conv_ids: ReadonlySet<string>
@@ -93,7 +92,6 @@ export function nodesNamed(view: View, { conv_id, graph }: Process, node: string
 const named_max = 20
 const scanned_max = 1_000
 
-/** The fault for a process that does not exist. */
 function unknownProcess(view: View, conv_id: string): Fault {
   const { code, description } = noProcess(conv_id)
   const known = view.scan({ ...keysOfType('process'), limit: scanned_max })
@@ -104,7 +102,6 @@ function unknownProcess(view: View, conv_id: string): Fault {
   return fault(code, `${description}; ${choices(conv_id, names, 'process')}`)
 }
 
-/** The fault for a node that none of these processes has. */
 export function unknownNode(node: string, processes: readonly Process[]): Fault {
   const names = processes.flatMap(({ graph }) => [...graph.nodes.values()])
   const where = processes.length === 1 ? `process ${processes[0]?.conv_id}` : 'any process'

@@ -20,7 +20,6 @@ import { type Place, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope, type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter, isWanted, secondsOfId } from './task-filter.ts'
 
-/** Tasks of a page without a limit of its own. */
 export const default_tasks_max = 100
 const slice_tasks = 256
 const slice_chars_max = 1024 * 1024
@@ -46,7 +45,7 @@ export async function listTasks(
     return tasks.length < limit && chars < limits.answer_bytes_max
   })
   const { scanned, damaged, last } = end
-  // Of whose process a damaged record was, nobody knows.
+  // The process of a damaged record is unknown, so only the embedder sees it.
   const told = caller.user === undefined ? damaged : []
   const page = { tasks, scanned, sorted_by: filter.sorted_by, damaged: told }
   if (last === undefined) return page
@@ -62,21 +61,19 @@ export interface Search {
   readonly filter: CheckedFilter
   readonly scope: Scope
   readonly source: Source
-  /** The place to go on after. */
   readonly from: Place | undefined
 }
 
 export interface SearchEnd {
   readonly scanned: number
-  /** The obj_ids of damaged records. */
   readonly damaged: readonly string[]
   /** The place after which to go on; undefined at the end. */
   readonly last: Place | undefined
 }
 
 /**
- * Calls `take` with each wanted task, until it returns false, `search_tasks_max` tasks are read, or
- * there are no more.
+ * Calls `take` with each matching task until it returns false, `search_tasks_max` tasks are read,
+ * or there are no more.
  */
 export async function search(
   { store, limits }: Parts,
@@ -139,7 +136,6 @@ export function cursorOf(
   return Buffer.concat([head, Buffer.from(prefix + place, 'latin1')]).toString('base64url')
 }
 
-/** Throws `bad_cursor`. */
 export function placeOfCursor(cursor: string, filter: CheckedFilter, newest_first: boolean): Place {
   const bytes = Buffer.from(String(cursor), 'base64url')
   const is_whole = bytes.length > prefix_at && bytes.toString('base64url') === cursor
@@ -188,7 +184,6 @@ export async function countTasks(
   return { ...sumOf(filter.statuses, rows), rows }
 }
 
-/** The nodes of a process that have such tasks. */
 function nodeRows(
   view: View,
   conv_id: string,
@@ -212,7 +207,6 @@ function totalOf(by_status: TaskCounts['by_status']): number {
   return Object.values(by_status).reduce((sum, count) => sum + count, 0)
 }
 
-/** The rows as one. */
 function sumOf(
   wanted: readonly Status[],
   rows: readonly Pick<CountRow, 'by_status'>[],

@@ -14,7 +14,6 @@ import { quoted } from '../../process/report.ts'
 import { filter_members, filter_times, type SortedBy, type TaskFilter } from '../api/search-api.ts'
 import { type Condition, conditionOf } from './where.ts'
 
-/** A time from `since` on and before `until`. */
 export interface TimeRange {
   readonly since: number
   readonly until: number
@@ -42,7 +41,6 @@ const status_groups: Readonly<Record<string, readonly Status[]>> = {
   any: statuses,
 }
 
-/** Throws `bad_filter`. */
 export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
   const values = plainMembers(given, limits)
   for (const name of Object.keys(values)) {
@@ -93,7 +91,6 @@ function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
   return objectOf(doc)
 }
 
-/** Throws unless the value is absent or a time. */
 function checkTime(name: string, value: JsonValue | undefined): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return
   throw badFilter(`${name} is no time in milliseconds since 1970`)
@@ -165,8 +162,8 @@ function isWithin({ since, until }: TimeRange, ms: number): boolean {
 }
 
 /**
- * When the task was created. The seconds of its id never fall; where the clock was set back, they
- * are later than the time of its creation and count instead, so that the order is that of the ids.
+ * The creation time, or the seconds of the id where the clock was set back, so the order is that of
+ * the ids.
  */
 function createdTime({ obj_id, create_ms }: TaskRecord): number {
   return Math.max(create_ms, 1_000 * secondsOfId(obj_id))

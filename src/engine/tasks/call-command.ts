@@ -118,7 +118,6 @@ const tags: Readonly<Record<string, string>> = {
   conv_not_found: 'access_denied',
 }
 
-/** A refusal without a tag of its own is of the hardware kind: another try may succeed. */
 function callFailed(
   { code, description }: OpRefusal,
   err_node_id: string | undefined,

@@ -68,7 +68,6 @@ export function copyModify(
   if (inactive !== undefined) return copyFailed(inactive, err_node_id)
   const obj_id = taskIdOfRef(tx.view, target.conv_id, ref)
   if (obj_id === task.obj_id || isOwnRef(task, target, ref)) {
-    // The running task does not wait for a callback.
     if (is_sync) return copyFailed(no_callback, err_node_id)
     return copyDone(tx, mergeDocs(task.doc, doc), err_node_id)
   }
@@ -114,7 +113,6 @@ const tags: Readonly<Record<string, string>> = {
   task_damaged: 'copy_task_fatal_error',
 }
 
-/** Another try may succeed. */
 const may_pass: ReadonlySet<string> = new Set(['task_damaged', 'too_many_tasks'])
 
 function copyFailed(

@@ -78,7 +78,7 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     return bytes === undefined ? undefined : decodeSum(bytes)
   },
   callbackUrl(node_id, conv) {
-    // Whoever has the address may modify tasks.
+    // The address lets its holder modify tasks.
     const process = processOf(this, conv, 'modify')
     return process && this.context.engine.callbackUrl(process, node_id)
   },
@@ -98,10 +98,9 @@ function processOf(
 }
 
 /**
- * The target process of a logic; undefined where there is none or the logic has no right to it. A
- * conv_id written in the definition has the right of the definition. One that a template gave needs
- * a grant of the task's user, or, for a task without a user, a definition that names it. `@name` is
- * looked up here, so the process found may have another id than the one asked for.
+ * The target process of a logic; undefined without one or without the right. A conv_id in the
+ * definition has the right of the definition. One from a template needs a grant of the task's user
+ * or, without a user, a definition that names it. `@name` is resolved here.
  */
 export function resolveTarget(
   context: ReadContext,

@@ -8,7 +8,6 @@ import type { TaskRecord } from '../../codec/task-record.ts'
 import type { HistoryWhy } from '../../core/model.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 
-/** Notes that a `go` has moved the task to its present node. */
 export function recordGo({ passed }: Transaction, task: TaskRecord): void {
   const { node_ids } = passed
   if (node_ids.length === 0) return

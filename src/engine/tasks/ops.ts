@@ -40,7 +40,6 @@ import {
 import { loadTask, newTask, saveTask, type TaskDraft, taskIdOfRef } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 
-/** One result for each op, in order. A malformed op is its result already. */
 export function applyOps(
   tx: Transaction,
   ops: readonly (Op | OpResult)[],
@@ -108,7 +107,7 @@ function modify(tx: Transaction, process: Process, op: ModifyOp, { user }: Calle
 
 /**
  * The live task, migrated first if its node was dropped. The migration stays even if the op is
- * refused, because the task may have created or changed other tasks in it.
+ * refused, because it may have changed other tasks.
  */
 function findMigrated(tx: Transaction, process: Process, op: ModifyOp): TaskDraft | OpRefusal {
   const draft = findLive(tx.store, op)
@@ -117,10 +116,7 @@ function findMigrated(tx: Transaction, process: Process, op: ModifyOp): TaskDraf
   return findLive(tx.store, op)
 }
 
-/**
- * A show among other ops. It reads the changes of its transaction, which are not durable yet; its
- * answer waits for their commit.
- */
+/** Reads the changes of its transaction; the answer waits for their commit. */
 function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   const { answer_bytes_max } = tx.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
@@ -146,13 +142,12 @@ export function taskInView(view: View, op: ShowOp): Task | undefined {
   return undefined
 }
 
-/** Throws the fault of an op by a caller who may not do it. */
 export function requireRight(from: ReadContext, op: Op, caller: Caller): void {
   const process = findProcess(from, op, caller)
   if ('code' in process) throw fault(process.code, process.description)
 }
 
-/** The task that a caller may see, as it stands in a view. Throws the fault of the op. */
+/** The task in a view, with the rights of a caller. Throws the fault of the op. */
 export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
   requireRight(from, op, caller)
   const found = findTask(from.view, op)
@@ -160,7 +155,6 @@ export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
   return viewTask(found.task)
 }
 
-/** A live task of the op's process. */
 export function findLive(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const draft = findTask(view, op)
   if ('code' in draft || is_live[draft.task.status]) return draft
@@ -188,7 +182,6 @@ export function refused(op: Op, { code, description, task }: OpRefusal): OpResul
   }
 }
 
-/** `resumed` is of a modify. */
 export function accepted(
   op: Op,
   task: Pick<TaskRecord, 'obj_id' | 'ref'>,

@@ -12,13 +12,11 @@ import { resumeUnansweredCallers } from './call-command.ts'
 import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
 import { startTask } from './transitions.ts'
 
-/** Saves the task that has been changed, and runs the tasks that this has made ready. */
 export function saveAndDrain(tx: Transaction, draft: TaskDraft): void {
   saveTask(tx, draft)
   drainRunQueue(tx)
 }
 
-/** Called after each op. */
 export function drainRunQueue(tx: Transaction): void {
   const { run_queue } = tx
   do {
@@ -51,8 +49,8 @@ export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft
 }
 
 /**
- * A count semaphor sends a task when the number of tasks in its node reaches or leaves a value.
- * A process at its limit of live tasks gets none. Answers whether one was sent.
+ * Sends the tasks of count semaphors whose value was reached or left; a full process gets none.
+ * Returns whether one was sent.
  */
 function sendSignals(tx: Transaction): boolean {
   let has_sent = false

@@ -40,7 +40,6 @@ import { inactiveOf, type OpRefusal, paused } from './task-rules.ts'
 import { newTask, type TaskDraft } from './task-store.ts'
 import { viewTask } from './task-view.ts'
 
-/** Runs a failed task again, from its node or from `node_id`. */
 export function retryTask(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -111,7 +110,6 @@ export function cancelTask(
   return saved(tx, op, was, draft)
 }
 
-/** In place of a damaged task, what its keys tell of it. */
 function soundOf(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -130,7 +128,9 @@ function noNode(op: ModifyOp | ShowOp, node_id: string, task: TaskRecord): OpRes
   return refused(op, { code: 'error', description, task })
 }
 
-/** The task is as this change leaves it: others that it has made ready may change it then. */
+/**
+ * The result has the task as this change leaves it; tasks that it made ready may change it then.
+ */
 function saved(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -138,7 +138,7 @@ function saved(
   draft: TaskDraft,
 ): ActionResult {
   const { task } = draft
-  // For one that is not kept no save does, and others that run then forget where it went.
+  // `saveTask` does this only for a task that is kept.
   completeHistory(tx, task)
   saveAndDrain(tx, draft)
   return { ...accepted(op, task), was, task: viewTask(task) }
@@ -181,7 +181,7 @@ export function draftOfDamaged(
   return { task, stored: state, original: doc, keep_ended: true }
 }
 
-/** The byte that says it may be the damaged one, so it counts where the node has tasks of both. */
+/** The byte may be the damaged one, so it decides only where the node has tasks of both. */
 function statusOf(view: View, place: Key): Status {
   const { conv, node, obj_id } = atNodeOfKey(place)
   const counts = decodeCounts(view.get(nodeCountKey(conv, node)))

@@ -17,20 +17,17 @@ import { callbackLogic, isIdle } from './waits.ts'
 export interface OpRefusal {
   readonly code: OpFaultCode
   readonly description: string
-  /** The task it is about, where known. */
   readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
 }
 
 /**
- * `same` is the live task that an equal create has made before; `former` the ended task whose ref a
- * new one takes.
+ * `same`: the live task of an equal earlier create; `former`: the ended task whose ref it takes.
  */
 export type NewTaskCheck =
   | { readonly former: TaskRecord | undefined }
   | { readonly same: TaskRecord }
   | OpRefusal
 
-/** For a ref that no task has. */
 const is_new: NewTaskCheck = { former: undefined }
 
 export function checkNewTask(
@@ -69,8 +66,8 @@ export function checkNewTask(
 export const stays = -1
 
 /**
- * Merges data into a live task. Returns the logic of its node at which the task resumes: after the
- * callback that it waits for, or 0 in a state process; else `stays`.
+ * Merges data into a live task. Returns the logic at which it resumes: after its callback, or 0 in
+ * a state process; else `stays`.
  */
 export function modifyTask(
   tx: Transaction,
@@ -98,7 +95,6 @@ export const paused: OpRefusal = {
   description: 'conveyor is not active',
 }
 
-/** Of a process that was imported without nodes. */
 const draft: OpRefusal = { ...paused, description: 'conveyor is not active: a draft without nodes' }
 
 /** Why a process takes no tasks; undefined where it takes them. */
@@ -135,7 +131,6 @@ export function noProcess(conv_id: string): OpRefusal {
   return { code: 'conv_not_found', description: `Object conv with id ${conv_id} does not exist` }
 }
 
-/** The refusal of data over `task_bytes_max`. */
 export function overSize(tx: Transaction, { text }: Doc): OpRefusal | undefined {
   const bytes_max = tx.engine.limits.task_bytes_max
   // A UTF-16 unit takes at most 3 bytes, so a short text is not counted.

@@ -27,14 +27,13 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { completeHistory } from './history.ts'
 import { viewTask } from './task-view.ts'
 
-/** A task that a transaction changes. */
 export interface TaskDraft {
   readonly task: TaskRecord
   /** The state that the index keys show; undefined for a new task. */
   readonly stored: StoredState | undefined
   /** The data before the change, for the digest of the data as created. */
   readonly original: Doc
-  /** Whether the record stays once the task has ended. The end node says so. */
+  /** Whether the record stays after the end, as the end node says. */
   keep_ended: boolean
 }
 
@@ -44,7 +43,6 @@ type StoredState = Readonly<
 
 const no_value = Buffer.alloc(0)
 
-/** A task of any process and status. */
 export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | undefined {
   const bytes = view.get(taskKey(obj_id))
   if (bytes === undefined) return undefined
@@ -61,10 +59,8 @@ export function taskIdOfRef(view: View, conv_id: string, ref: string): string | 
   return bytes === undefined ? undefined : idOfValue(bytes)
 }
 
-/** What a new task begins with. */
 export type NewTask = Pick<TaskRecord, 'conv_id' | 'ref' | 'user_id' | 'doc'> & {
   readonly caller_id?: string
-  /** The newest ended task with the ref. */
   readonly former?: TaskRecord | undefined
   readonly trace?: TraceContext | undefined
 }
@@ -77,7 +73,7 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     ref: given.ref,
     user_id: given.user_id,
     create_ms: tx.now_ms,
-    // Also where the clock was set back: so of the tasks of a ref, the newest is removed last.
+    // Not before the former task, even if the clock was set back: the newest is removed last.
     change_ms: former === undefined ? tx.now_ms : Math.max(tx.now_ms, former.change_ms),
     status: 'processing',
     details: undefined,
@@ -104,15 +100,11 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
   return { task, stored: undefined, original: given.doc, keep_ended: true }
 }
 
-/** The digest of the data as created. */
 export function createDigest(task: TaskRecord): Buffer {
   return task.digest ?? digestOf(task.doc)
 }
 
-/**
- * Writes a task and its index keys; deletes an ended task that is not kept. The change time is now,
- * but never before the stored one.
- */
+/** Writes a task and its index keys; deletes an ended task that is not kept. */
 export function saveTask(tx: Transaction, draft: TaskDraft): void {
   const { task, stored, keep_ended } = draft
   const { store } = tx
@@ -182,7 +174,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   tx.recordChange(task)
 }
 
-/** A task that is not kept leaves its ref to the ended one that had it before, or to nobody. */
+/** A task that is not kept leaves its ref to the ended one that had it before, if there is one. */
 function giveRefBack(store: Tx, { conv_id, former_id }: TaskRecord, ref: string): void {
   const key = refKey(conv_id, ref)
   if (former_id !== undefined && store.get(taskKey(former_id)) !== undefined) {

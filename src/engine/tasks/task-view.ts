@@ -47,7 +47,7 @@ export function viewTask(task: TaskRecord): Task {
     Object.defineProperty(view, history_text, hidden)
   }
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
-  // A task whose job is tried again keeps how the last attempt failed, which is no state of it.
+  // A task whose job is repeated keeps the failure of the last attempt, which callers do not see.
   if (details !== undefined && task.status === 'failed')
     Object.assign(view, { status_details: details })
   if (trace !== undefined) Object.assign(view, { trace_id: trace.trace_id })

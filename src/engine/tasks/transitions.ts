@@ -43,9 +43,8 @@ export function countSteps(tx: Transaction): void {
 }
 
 /**
- * Queues the task to resume at a logic of its node: in this transaction if moves are left, else in
- * a later one. This counts as a move and continues the chain of `moves` that caused it, so tasks
- * that resume or create each other without end reach the bounds too.
+ * Queues the task to resume at a logic of its node. This counts as a move and continues the chain
+ * of `moves` that caused it, so endless chains reach the bounds too.
  */
 export function resume(tx: Transaction, task: TaskRecord, logic_at: number, moves: number): void {
   makeReady(tx, task, logic_at)
@@ -72,10 +71,7 @@ export function startTask(
   return task.obj_id
 }
 
-/**
- * Makes the task ready at a logic of its node; its due key lets the timers run it. The timer of the
- * node is kept meanwhile: one that is armed already keeps its time.
- */
+/** Makes the task ready at a logic; its due key lets the timers run it, and its timer is kept. */
 export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): void {
   task.at_ms = task.due_ms
   task.status = 'processing'
@@ -110,7 +106,6 @@ export function moveToErrorNode(
   return 'moved'
 }
 
-/** The task stays in its node as failed, until retry or cancel. */
 export function fail(tx: Transaction, task: TaskRecord, tag: string, description: string): void {
   recordEvent(tx, task, 'fail', undefined, tag)
   task.status = 'failed'
@@ -125,10 +120,7 @@ export function fail(tx: Transaction, task: TaskRecord, tag: string, description
 
 const description_chars_max = 1_000
 
-/**
- * A description as it is stored, without the values of given variables. Code and endpoints give
- * descriptions too. A cut must not leave half a surrogate pair.
- */
+/** Masks given variables and cuts the text, without half a surrogate pair. */
 function shownText({ engine }: Transaction, description: string): string {
   return engine.variables.masked(description).slice(0, description_chars_max).toWellFormed()
 }
@@ -143,7 +135,6 @@ export function failCommand(
   return { command: 'fail', kind, error_type, tag, description, err_node_id }
 }
 
-/** A copy of the data with these members set. */
 export function withMembers(doc: Doc, members: JsonObject): Doc {
   const data: JsonObject = { ...objectOf(doc) }
   for (const key of Object.keys(members)) setMember(data, key, members[key] as JsonValue)

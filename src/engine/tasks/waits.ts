@@ -14,9 +14,8 @@ import { evaluationContextOf } from './evaluation-context.ts'
 import { loadTask } from './task-store.ts'
 
 /**
- * The logic at which the task waits for a callback; -1 where it waits for none. In a state process
- * a task that has fallen through its node waits for the callback of the node again. A task that
- * waits for a handler waits for a callback where no handler is registered.
+ * The logic at which the task waits for a callback, or -1. In a state process a task past its node
+ * waits for the callback again; so does one whose handler is not registered.
  */
 export function callbackLogic(context: ReadContext, process: Process, task: TaskRecord): number {
   if (task.status !== 'delayed') return -1
@@ -39,7 +38,6 @@ export function waitLogic(process: Process, task: TaskRecord, waits_for: WaitRea
   return logics.findIndex((one) => one.waits_for === waits_for)
 }
 
-/** Whether the task waits for nothing but its timer. */
 export function isIdle(task: TaskRecord): boolean {
   return task.status === 'delayed' && task.wait === 'nothing'
 }
@@ -76,7 +74,6 @@ export interface TaskWait {
     | 'call'
     | 'code'
     | 'nothing'
-  /** When the timer of its node fires. */
   readonly due_ms?: number
   readonly obj_id?: string
   /** The handler, or the node's title or the logic's type where none is registered. */
@@ -84,17 +81,13 @@ export interface TaskWait {
   /** Whether this process has the handler; absent where it does no jobs. */
   readonly has_handler?: boolean
   readonly host?: string
-  /** Of a job: which attempt is next or under way, 1 for the first. */
+  /** The number of the next or current attempt, from 1. */
   readonly attempt?: number
-  /** When the next attempt may begin. */
   readonly next_ms?: number
-  /** How the last attempt failed. */
   readonly last_error?: StatusDetails
-  /** Its process is paused. */
   readonly is_paused?: true
 }
 
-/** What tasks wait for in a node, in the order of its logics. */
 export function nodeWaits({ logics, time_semaphors }: GraphNode): string[] {
   const waits = logics.flatMap(({ type, waits_for, job }) => {
     if (waits_for !== undefined) return [waits_for]
@@ -177,7 +170,7 @@ export interface MissingHandler {
 
 const missing_jobs_max = 200
 
-/** The handlers for which the tasks of the first listed jobs wait, and which nobody has. */
+/** The unregistered handlers that the first listed jobs wait for. */
 export function missingHandlers(context: ReadContext): MissingHandler[] {
   const { view } = context
   const found = new Map<string, MissingHandler>()

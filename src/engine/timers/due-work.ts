@@ -24,13 +24,11 @@ export interface Timers {
   readonly works: readonly Work[]
   /** Reads from the store when each is due. */
   read(): Promise<void>
-  /** Of timers and schedules that are known to be due, also those that fire now: the earliest. */
+  /** The earliest due time of timers and schedules, those firing now included. */
   overdue_ms(): number | undefined
   /** After a commit that set timers: conv_id → the earliest due time. */
   onSet(timers: ReadonlyMap<string, number>): void
-  /** After a commit that kept an ended task. */
   onEnded(): void
-  /** After a process was imported or resumed. */
   onProcessChanged(conv_id: string): void
 }
 
@@ -40,7 +38,6 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
   const due = new Map<string, number>()
   const to_migrate = new Set<string>()
   let sweep_ms = Number.POSITIVE_INFINITY
-  /** When those that fire now were due. */
   let firing_ms = 0
 
   const lower = (conv_id: string, due_ms: number): void => {
@@ -90,7 +87,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
     if (!is_done) to_migrate.add(conv_id)
   }
 
-  /** Reports a bug and continues in another way; a fault of the store is thrown on. */
+  /** Reports a bug and continues with `otherwise`; a fault of the store is thrown on. */
   function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
     if (isStoreUnavailable(error)) throw error
     parts.onBug(error)

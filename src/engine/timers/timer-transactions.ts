@@ -25,11 +25,9 @@ import { processesWith } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 
-/** What is due in a file that has just been opened. */
 export interface DueTimers {
   /** conv_id → the due time of its first timer. */
   readonly due: ReadonlyMap<string, number>
-  /** Processes with tasks in dropped nodes. */
   readonly to_migrate: readonly string[]
   readonly oldest_ended_ms: number | undefined
 }
@@ -65,7 +63,7 @@ export function fireDue(
   if (process === undefined || process.record.status === 'paused') return undefined
   const overdue = tx.store.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })
   for (const { key } of overdue) {
-    // The rest fires in the next slice, so that callers are not delayed.
+    // The rest fires in the next slice.
     if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
     const draft = loadTask(tx.store, taskOfKey(key))
     // A due key without a readable task is removed, so that it does not fire again and again;
@@ -107,10 +105,7 @@ export function quarantineFirstDue(tx: Transaction, conv_id: string): number | u
   return firstDue(tx.store, conv_id)
 }
 
-/**
- * Migrates up to `tasks_max` tasks of a process from dropped nodes; returns true once none is left
- * there, or only damaged ones, which stay for `check` to name.
- */
+/** Migrates up to `tasks_max` tasks from dropped nodes; true once only damaged ones are left. */
 export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {
   const process = tx.process(conv_id)
   if (process === undefined || process.record.status === 'paused') return true
@@ -136,10 +131,7 @@ export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number
   return true
 }
 
-/**
- * Removes up to `tasks_max` tasks that ended at `until_ms` or before, process by process. Returns
- * when the oldest one left has ended.
- */
+/** Removes up to `tasks_max` tasks that ended by `until_ms`; returns the end of the oldest left. */
 export function sweepEnded(
   tx: Transaction,
   until_ms: number,

@@ -15,14 +15,12 @@ import type { Store } from '../../store/store.ts'
 export interface Admission {
   /** `ok`, or why no request of a server may enter now, be it a single op. */
   health(): 'ok' | WholeFaultCode
-  /** Throws `rate_limited` while the user is over the rate. */
   checkRate(user: string): void
   /** Takes as much as an op from the rate of the caller. Throws `rate_limited`. */
   payForRead(caller: Caller): void
   /**
-   * Reserves room for a request and returns the bytes that `leave` gives back. Throws the first
-   * whole-request fault that applies. Undefined: it `may_wait` and must, so `wait` comes next.
-   * What `frees_room` enters on a full disk too.
+   * Reserves room and returns the bytes for `leave`. Throws the first whole-request fault;
+   * undefined if the request may and must `wait`. What `frees_room` also enters on a full disk.
    */
   enter(
     ops: readonly (Op | OpResult)[],
@@ -37,16 +35,15 @@ export interface Admission {
     refuse: (reason: Fault) => void,
   ): void
   leave(op_count: number, bytes: number): void
-  /** Whether calls wait for room. */
   hasLine(): boolean
   /** What has entered and is not durable yet. */
   waiting(): { readonly ops: number; readonly bytes: number }
   /**
-   * Whether the disk has room for timers and jobs. Its bound is half of that for callers, so that
-   * accepted tasks still end on a disk that is nearly full.
+   * Whether the disk has room for timers and jobs: half the bound of callers, so accepted tasks
+   * still end.
    */
   hasRoom(): boolean
-  /** From now on only requests that may wait, the embedder's own, are taken, until the close. */
+  /** From now on takes only requests that may wait, those of the embedder. */
   drain(): void
   /** Every later request, and each that waits, is refused with `shutting_down`. */
   close(): void
@@ -60,16 +57,13 @@ export interface AdmissionOptions {
   readonly failure: () => Fault | undefined
 }
 
-/** How often timers and jobs check a full disk again. */
+/** The interval at which timers and jobs check a full disk again. */
 export const full_disk_ms = 1_000
 
-/**
- * Disk bytes for a byte that waits: it is written to the commit log and to pages that are half
- * empty.
- */
+/** A waiting byte is written to the commit log and to pages that are half empty. */
 const disk_bytes_per_byte = 3
 
-/** What a waiting op takes beside its data, about. */
+/** About what a waiting op takes beside its data. */
 const waiting_op_bytes = 1_536
 
 interface Waiting {
@@ -85,7 +79,6 @@ export function newAdmission(options: AdmissionOptions): Admission {
   const rate = newRateLimit(limits.rate_ops_per_s, () => clock.now_ms())
   let ops_waiting = 0
   let bytes_waiting = 0
-  /** The line of calls that wait for room. */
   let first: Waiting | undefined
   let last: Waiting | undefined
   let line_bytes = 0
@@ -117,7 +110,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
     return line_bytes + bytes + ops * waiting_op_bytes <= limits.waiting_bytes_max
   }
 
-  /** Lets those in for whom there is room, or who are refused now. */
+  /** Starts or refuses the calls in line, as far as there is room. */
   function moveLine(): void {
     while (first !== undefined && (is_closed || !isQueueFull(first.ops, first.bytes))) {
       const { ops, bytes, start, refuse, next } = first
@@ -148,7 +141,6 @@ export function newAdmission(options: AdmissionOptions): Admission {
       if (payer !== undefined) rate.check(payer)
       const is_full = first !== undefined || isQueueFull(ops.length, bytes)
       const reason = is_draining && !may_wait ? 'shutting_down' : refusal(is_full, bytes)
-      // What writes nothing needs no room on the disk.
       const needs_none = reason === 'no_space' && (frees_room || ops.every(isRead))
       const code = needs_none ? undefined : reason
       const must_wait =
@@ -185,7 +177,6 @@ export function newAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-/** What writes nothing. */
 export const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
 
 /** About what ops take in memory until they are durable. */
@@ -196,9 +187,7 @@ function bytesOfAll(ops: readonly (Op | OpResult)[]): number {
 }
 
 export interface RateLimit {
-  /** Throws `rate_limited` with `retry_after_s` while the user is over the rate. */
   check(user: string): void
-  /** Takes the ops of a request that has entered. */
   take(user: string, ops: number): void
 }
 

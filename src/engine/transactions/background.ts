@@ -8,9 +8,8 @@ import { type Clock, newAlarm } from '../../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import { type Admission, full_disk_ms } from './admission.ts'
 
-/** One kind of work. */
 export interface Work {
-  /** When its next step is due, at once if that is past; Infinity while there is nothing to do. */
+  /** When its next step is due; Infinity without one. */
   due_ms(): number
   /** Rejects where the store takes nothing now: then the step is still due. */
   step(): Promise<void>
@@ -19,7 +18,6 @@ export interface Work {
 
 export interface Background {
   start(): void
-  /** After something may be due earlier than before. */
   wake(): void
   isBusy(): boolean
   /** Whether a bug has stopped it; it begins again at the next opening. */
@@ -32,7 +30,7 @@ export interface BackgroundOptions {
   readonly clock: Clock
   readonly admission: Admission
   readonly works: readonly Work[]
-  /** Called for a bug, an exception that is no Fault, which a step has not isolated: all stops. */
+  /** Called for a bug that a step has not isolated; the loop then stops. */
   onBug(error: unknown): void
 }
 
@@ -43,9 +41,8 @@ export function newBackground(options: BackgroundOptions): Background {
   let is_started = false
   let is_stopped = false
   let is_broken = false
-  /** A full disk has refused a commit: nothing is tried before this time. */
+  /** Nothing is tried before this time, because a full disk refused a commit. */
   let held_until_ms = 0
-  /** The place of the kind whose turn it is. */
   let turn = 0
 
   function wake(): void {

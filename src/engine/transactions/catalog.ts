@@ -30,13 +30,11 @@ export interface Process {
 }
 
 export interface Catalog {
-  /** The process in the state of `view`; undefined where there is none. */
   find(view: View, conv_id: string): Process | undefined
   /** Graphs of definitions that are about to be stored, so that they are not compiled again. */
   expect(versions: readonly Expected[]): void
 }
 
-/** `hash` is that of the definition. */
 export interface Expected {
   readonly conv_id: string
   readonly hash: string
@@ -88,10 +86,7 @@ const widest = {
   conv_id_chars_max: limitTable.conv_id_chars_max.max,
 }
 
-/**
- * A definition is checked before it is stored, so a mistake here is breakage. Its handlers need not
- * be registered yet.
- */
+/** Throws for a mistake, because a stored definition was checked. Its handlers may be missing. */
 export function compileStored(
   view: View,
   conv_id: string,
@@ -107,7 +102,7 @@ export function compileStored(
   return { graph, definition }
 }
 
-/** The id that `@name` stands for in this view. Any other id, and a free name, stays as it is. */
+/** Resolves `@name`. Any other id, and a name without an alias, is returned as it is. */
 export function convIdOf(view: View, conv_id: string): string {
   if (!conv_id.startsWith('@')) return conv_id
   return view.get(aliasKey(conv_id.slice(1)))?.toString('utf8') ?? conv_id
@@ -126,7 +121,7 @@ export function putAlias(tx: Tx, { name, conv_id }: Alias): AliasResult {
   return { name, conv_id, state: old === undefined ? 'created' : 'updated' }
 }
 
-/** The name without its `@`. Throws `not_possible` for one that is no name. */
+/** The name without its `@`. Throws `not_possible` for an invalid name. */
 export function aliasName(given: string): string {
   const name = given.replace(/^@/, '')
   if (isAliasName(name)) return name

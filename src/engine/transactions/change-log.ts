@@ -9,11 +9,10 @@ import { changeKey, changeOfKey, keysOfType } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import type { Tx, View } from '../../store/store.ts'
 
-/** An entry among all entries of the file. */
 export interface ChangeEntry {
   readonly n: number
   readonly at_ms: number
-  /** Bytes of all entries up to and including this one, those included that were removed. */
+  /** Bytes of all entries up to this one, removed ones included. */
   readonly bytes: number
 }
 
@@ -48,10 +47,7 @@ export function newChangeLog(no_tx: Tx): ChangeLog {
   }
 }
 
-/**
- * Leaves out a number: who has read up to the last entry is told that changes are missing. The new
- * entry has no changes.
- */
+/** Skips a number, so that a reader who has read up to the last entry gets `changes_gone`. */
 export function leaveGap(tx: Tx, now_ms: number): void {
   const last = lastEntry(tx)
   if (last.n === 0) return
@@ -73,7 +69,6 @@ export function readEntry(view: View, n: number): ChangeEntry | undefined {
   return head && { n, at_ms: head.at_ms, bytes: head.bytes_before + value.length }
 }
 
-/** `no_entry` where there is none. */
 export const lastEntry = (view: View): ChangeEntry => endOf(view, true)
 export const firstEntry = (view: View): ChangeEntry => endOf(view, false)
 

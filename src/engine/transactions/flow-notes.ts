@@ -8,7 +8,6 @@ import { statuses, type TaskRecord } from '../../codec/task-record.ts'
 export interface FlowNotes {
   /** With a weight of 0 moves are not noted. A transaction that throws notes nothing. */
   begin(move_weight: number): void
-  /** The task has entered its present node. */
   onMove(task: TaskRecord): void
   onSave(task: TaskRecord): void
   /** The tasks of a node before this transaction and after it. */
@@ -17,22 +16,18 @@ export interface FlowNotes {
   onStored(place: number, counts: StatusCounts): void
   /** The place of a process, for ever. */
   placeOf(conv_id: string): number
-  /** Undefined where no task was changed. */
   end(): FlowEffects | undefined
 }
 
-/** What a transaction has noted. */
 export interface FlowEffects {
   /** conv_id, the node that a task has left and the one it has entered, one after the other. */
   readonly moves: readonly string[]
   /** How many moves each of them stands for. */
   readonly move_weight: number
-  /** The places of the processes of tasks that have ended. */
   readonly ends: readonly number[]
   /** Where a count is (`place * statuses.length + status`) and by how much it changes, in turn. */
   readonly changes: readonly number[]
   readonly stored: readonly { readonly place: number; readonly counts: StatusCounts }[]
-  /** Whether a task has failed, or one that had is no longer. */
   readonly has_failures: boolean
 }
 
@@ -63,7 +58,6 @@ export function newFlowNotes(placeOf: (conv_id: string) => number): FlowNotes {
       if (!is_empty) clear()
     },
     onMove({ conv_id, node_prev_id, node_id }) {
-      // A new task comes from no node.
       if (move_weight > 0 && node_prev_id !== '') moves.push(conv_id, node_prev_id, node_id)
     },
     onSave({ conv_id, status }) {

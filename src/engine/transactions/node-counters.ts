@@ -26,17 +26,13 @@ import type { FlowNotes } from './flow-notes.ts'
 export interface NodeCounters {
   begin(tx: Tx): void
   add(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
-  /** Live tasks in a node. */
   of(conv_id: string, node_id: string): number
-  /** Whether the process takes one more live task. */
   hasRoom(conv_id: string): boolean
   /** The nodes with count semaphors whose live tasks have changed since the last call. */
   takeChanges(): readonly CountChange[]
-  /** Writes them; notes what they have changed where somebody watches. */
   end(flow: FlowNotes | undefined): void
 }
 
-/** Live tasks in a node. */
 export interface CountChange {
   readonly conv_id: string
   readonly node_id: string
@@ -50,11 +46,9 @@ interface Counter {
   readonly node_id: string
   readonly stored: StatusCounts
   readonly now: StatusCounts
-  /** The live tasks at the last `takeChanges`. */
   reported: number
-  /** The transaction to which the numbers belong. */
   transaction: number
-  /** That of its process among the flow counters; -1 until it is needed. */
+  /** The place of its process in the flow counters; -1 until needed. */
   place: number
 }
 
@@ -62,17 +56,13 @@ interface ProcessCounters {
   readonly nodes: Map<string, Counter>
   /** At least so many more live tasks fit. */
   room: number
-  /** The transaction in which its tasks were added up last. */
   added_up: number
 }
 
 const no_changes: readonly CountChange[] = []
 const counters_max = 1_000
 
-/**
- * `processOf` reads in the transaction that was begun last. The listeners get the key of each
- * record whose tasks a transaction has changed, before its commit.
- */
+/** The listeners get the key of each record that a transaction has changed, before its commit. */
 export function newNodeCounters(
   no_tx: Tx,
   processOf: (conv_id: string) => Process | undefined,
@@ -205,7 +195,6 @@ export function countsByNode(view: View, conv_id: string): Map<string, StatusCou
   return nodes
 }
 
-/** Adds to running sums of the node in which the task is. */
 export function addSums(
   tx: Tx,
   { conv_id, node_id }: TaskRecord,

@@ -12,7 +12,7 @@ import {
 import { nextTurn } from '../../core/clock.ts'
 import type { Entry, Store, View } from '../../store/store.ts'
 
-/** As values may be long, a slice ends behind so many bytes of them, and few are read at once. */
+/** Values may be long, so a slice also ends after this many bytes. */
 const slice_bytes_max = 128 * 1024
 const scan_entries = 16
 
@@ -47,7 +47,7 @@ export async function eachEntry(
   return visited
 }
 
-/** The processes with keys of a type that begins with the process, by one read for each. */
+/** The processes with keys of a type that begins with the process, by one read each. */
 export function processesWith(view: View, type: KeyType): string[] {
   const found: string[] = []
   let range = keysOfType(type)

@@ -8,7 +8,6 @@ import type { Tx } from '../../store/store.ts'
 
 export interface TaskIds {
   begin(tx: Tx): void
-  /** 24 hex digits. */
   next(now_ms: number): string
   end(): void
 }
@@ -22,7 +21,6 @@ const seconds_max = 0xffffffff
 /** `middle`: the random bytes of the file, in hex. */
 export function newTaskIds(no_tx: Tx, middle: string): TaskIds {
   let tx = no_tx
-  /** The last id given in this transaction. */
   let given: string | undefined
   let seconds = 0
   let counter = 0

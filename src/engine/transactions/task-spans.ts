@@ -8,7 +8,6 @@ import { type Attributes, isSampled, type TraceContext } from '../../core/tracin
 import type { Process } from './catalog.ts'
 
 export interface TaskRun {
-  /** The trace of the task. */
   readonly trace: TraceContext
   /** The span of the op or job that made the task run; of another trace, perhaps. */
   readonly cause: TraceContext | undefined
@@ -16,7 +15,6 @@ export interface TaskRun {
   readonly ended_ms: number
   readonly moves: readonly TaskMove[]
   readonly attributes: Attributes
-  /** The tag of a task that has failed. */
   readonly error: string | undefined
 }
 
@@ -27,11 +25,8 @@ export interface TaskMove {
 
 export interface TaskRuns {
   begin(): void
-  /** The task has entered its present node. */
   onMove(task: TaskRecord): void
-  /** The task is saved. `cause` is the span whose work this is. */
   onSave(task: TaskRecord, cause: TraceContext | undefined): void
-  /** Undefined without any. */
   end(): readonly TaskRun[] | undefined
 }
 

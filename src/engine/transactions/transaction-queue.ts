@@ -20,13 +20,12 @@ export interface TransactionQueue {
   /** Puts a request into the queue; it is settled once everything it did is durable. */
   enter(request: QueuedRequest): void
   /**
-   * Resolves with the value of `change` once everything it did is durable; rejects with what it
-   * threw, or as `Store.update` does. `change` is synchronous and may run twice.
+   * Resolves with the value of `change` once it is durable; rejects with what it threw, or as
+   * `Store.update` does. `change` is synchronous and may run twice.
    */
   run<T>(change: (tx: Transaction) => T): Promise<T>
   /** Like `Store.update`, after all requests queued before. */
   update<T>(change: (tx: Tx) => T): Promise<T>
-  /** Starts the transactions of all queued requests now. */
   flush(): void
 }
 
@@ -34,7 +33,6 @@ export interface TransactionQueueOptions {
   readonly store: Store
   readonly clock: Clock
   readonly engine: EngineContext
-  /** Called after each commit that has effects. */
   publish(effects: CommitEffects): void
 }
 
@@ -46,7 +44,7 @@ export interface QueuedRequest<Result = unknown> {
   reject(error: unknown): void
 }
 
-/** Shown data after which a transaction ends, so that answers do not pile up in memory. */
+/** A transaction ends after this much shown data, to bound the answers in memory. */
 const shown_bytes_max = 1024 * 1024
 
 export function newTransactionQueue(options: TransactionQueueOptions): TransactionQueue {
@@ -95,7 +93,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     }
     const committed = store.update(runAll)
     if (thrown !== undefined && requests.length > 1) {
-      // Nothing of it has stayed; what was queued later must not come before.
+      // All of it was rolled back; later requests must not overtake.
       committed.catch(() => {})
       for (const one of requests) transact([one])
       return started
@@ -136,19 +134,18 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
 /** A request has the moves of this many ops in one transaction. */
 const full_budgets_max = 10
 
-/** Moves after which a transaction takes no further request, so that other work gets its turn. */
+/** Whether a transaction takes no further request, so that other work gets its turn. */
 export function isSpent({ engine }: Transaction, moves: number): boolean {
   return moves >= full_budgets_max * engine.limits.moves_per_transaction_max
 }
 
-/** Called before each request. */
 export function beginRequest(tx: Transaction): void {
   tx.cause = undefined
   tx.moves_made = 0
   tx.shown_bytes = 0
 }
 
-/** Called before each op, so that an op cannot use up the moves of the next. */
+/** Called before each op, so that an op cannot use up the moves of the next one. */
 export function beginOp(tx: Transaction): void {
   const each_max = tx.engine.limits.moves_per_transaction_max
   tx.moves_left = Math.min(each_max, each_max * full_budgets_max - tx.moves_made)

@@ -21,7 +21,6 @@ import { newTaskIds } from './task-ids.ts'
 import { newTaskRuns, type TaskRun, type TaskRuns } from './task-spans.ts'
 import type { Variables } from './variables.ts'
 
-/** What all transactions of an engine share. */
 export interface EngineContext {
   readonly catalog: Catalog
   readonly limits: Limits
@@ -29,11 +28,8 @@ export interface EngineContext {
   readonly id_middle: string
   fraction(): number
   readonly variables: Variables
-  /** The name of the handler of a node title or logic type in a process, if there is one. */
   handlerName(view: View, conv_id: string, title: string): string | undefined
-  /** The callback address of a node; undefined where it takes no callbacks. */
   callbackUrl(process: Process, node_id: string): string | undefined
-  /** Whether ends have listeners; without one, ends are not recorded. */
   areEndsWatched(): boolean
   /** Get the key of each node_count that a transaction changes, before its commit. */
   readonly count_listeners: ReadonlySet<(key: Key) => void>
@@ -42,7 +38,6 @@ export interface EngineContext {
   readonly flow: { notes(now_ms: number): FlowNotes | undefined }
 }
 
-/** The reads of a transaction or of a view. */
 export interface ReadContext {
   readonly view: View
   readonly now_ms: number
@@ -62,40 +57,32 @@ export interface Transaction extends ReadContext {
   newTaskId(): string
   /** Adds to the number of tasks in a node with this status; an ended one counts while kept. */
   countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
-  /** Whether the process takes one more live task; told after the commit where it does not. */
+  /** Whether the process takes one more live task; if not, `full` has it after the commit. */
   hasRoom(conv_id: string): boolean
-  /** The nodes with count semaphors whose number has changed since the last call. */
   takeCountChanges(): readonly CountChange[]
-  /** Moves left for the current op; the rest runs in the next transaction. */
   moves_left: number
   /** The longest chain of moves without a wait that the current op has reached. */
   chain_moves: number
-  /** The obj_ids of ready tasks to run in this transaction, first in first out. */
   readonly run_queue: string[]
   readonly unanswered_callers: UnansweredCaller[]
   readonly passed: PassedNodes
   /** The span whose work the current request is; undefined without a trace. */
   cause: TraceContext | undefined
-  /** What tasks of recorded traces do; undefined for an engine without `tracing`. */
   readonly runs: TaskRuns | undefined
-  /** Undefined while nobody watches. */
+  /** Undefined while there is no watcher. */
   readonly flow: FlowNotes | undefined
-  /** Moves of all tasks for the current request. */
   moves_made: number
-  /** Bytes of the tasks that the current request has shown. */
   shown_bytes: number
   recordTimer(conv_id: string, due_ms: number): void
   recordJob(at_ms: number): void
   recordEnded(): void
-  /** Counts what happened to a task. */
   recordCount(what: keyof CountedTasks): void
-  /** Before the end of the transaction, for each write of a task. */
   recordChange(task: TaskRecord): void
   recordEnd(task: Task): void
   recordFailure(failure: TaskFailure): void
 }
 
-/** A task that has failed, as it is told; `code` is the tag of its failure. */
+/** The fields of the event `task_failed`; `code` is the tag of the failure. */
 export interface TaskFailure {
   readonly conv_id: string
   readonly obj_id: string
@@ -104,7 +91,6 @@ export interface TaskFailure {
   readonly trace_id?: string
 }
 
-/** A caller whose called task has ended or failed without a reply. */
 export interface UnansweredCaller {
   readonly caller_id: string
   readonly called_id: string
@@ -116,40 +102,30 @@ export interface PassedNodes {
   task: TaskRecord | undefined
   /** The last ones, as a ring of the size of a history. */
   readonly node_ids: string[]
-  /** The place in `node_ids` of the one to come. */
   next: number
   count: number
 }
 
-/** What is published after the commit of a transaction. */
 export interface CommitEffects extends CountedTasks {
   /** Timers that were set: conv_id → the earliest due time. */
   timers: Map<string, number> | undefined
-  /** The earliest time at which a listed job may start. */
   job_ms: number | undefined
-  /** Whether an ended task was kept. */
   has_ended: boolean
-  /** What consumers of changes can read from now on. */
   entry: ChangeEntry | undefined
   /** The tasks that have ended or failed, also those that are not kept. */
   ends: Task[] | undefined
   failures: TaskFailure[] | undefined
-  /** The processes that took no more tasks. */
   full: Set<string> | undefined
-  /** The runs of tasks that belong to recorded traces. */
   runs: readonly TaskRun[] | undefined
-  /** What the flow counters count. */
   flow: FlowEffects | undefined
 }
 
 export interface ReusableTransaction {
-  /** Valid until `end` or the next `begin`. */
   begin(tx: Tx, now_ms: number): Transaction
   /** Writes counters and the last id. Undefined where there is nothing to publish. */
   end(): CommitEffects | undefined
 }
 
-/** The reads of a view, outside transactions. */
 export function newReadContext(view: View, engine: EngineContext, now_ms: number): ReadContext {
   return {
     view,
@@ -313,5 +289,4 @@ function closed(): never {
   throw new Error('a transaction was used outside its time')
 }
 
-/** Stands in for the store's transaction while none is open. */
 const no_tx: Tx = { get: closed, scan: closed, put: closed, del: closed }

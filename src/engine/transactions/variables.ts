@@ -23,7 +23,6 @@ export interface Variables {
   /** Replaces the given ones. Throws a TypeError for a value that is no plain JSON value. */
   give(variables: GivenVariables): void
   of(view: View, name: string): JsonValue | undefined
-  /** The text with each given value in it as `***`; short ones stay, they would mask too much. */
   masked(text: string): string
 }
 
