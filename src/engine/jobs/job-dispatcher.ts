@@ -56,9 +56,7 @@ export interface JobDispatcher {
   start(): void
   onListed(at_ms: number): void
   onProcessChanged(): void
-  /**
-   * The fields of the failed job behind a failed task, for one log line; taken after the commit.
-   */
+  /** The fields of the failed job by which a task failed, taken for its event after the commit. */
   failureOf(task: TaskFailure): EventFields | undefined
   /** Jobs in flight, and jobs that are due and wait for a slot or for a paused process. */
   counts(): { readonly in_flight: number; readonly waiting: number }
