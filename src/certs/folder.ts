@@ -1,10 +1,9 @@
 /**
- * A folder of certificates, as `certs init` and `certs client` create it and `serve --tls` reads
- * it: `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each client.
+ * A folder of certificates: `certs init` and `certs client` create it and `serve --tls` reads it.
+ * It holds `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each client.
  *
- * An existing file is never overwritten: files are created with O_EXCL, and a call that cannot
- * create all its files removes those it created. Keys have mode 0600, and a folder created here has
- * 0700. A server runs without `ca.key`; only issuing needs it.
+ * No existing file is overwritten, and a call that cannot create all its files removes those it
+ * created. Keys have mode 0600, a new folder 0700. Only issuing needs `ca.key`.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'

@@ -1,11 +1,10 @@
 /**
  * Certificates for mutual TLS: an authority, and the servers and clients that it signs. ECDSA on
- * P-256 with SHA-256 throughout. This file reads and writes no files.
+ * P-256 with SHA-256. This file reads and writes no files.
  *
- * A certificate allows only what its key is for: an authority signs and has no authorities below
- * it, a server certificate is for serverAuth, a client certificate for clientAuth. A client
- * certificate contains its name as the URI `conveyor:NAME`, which `user bind` calls
- * `uri:conveyor:NAME`.
+ * A certificate allows only its purpose: an authority signs (no authorities below it), a server has
+ * serverAuth, a client clientAuth. A client's name is the URI `conveyor:NAME`, which `user bind`
+ * calls `uri:conveyor:NAME`.
  */
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'

@@ -1,9 +1,7 @@
 /**
- * Loads `@peculiar/x509`, which only the creation of certificates needs.
- *
- * Its dependency container calls three functions of the decorator-metadata proposal while its
- * classes are defined, and never again. They are added to `Reflect` only while the package loads,
- * so that nothing of it stays in the process.
+ * Loads `@peculiar/x509`, which only the creation of certificates needs. Its dependency container
+ * calls three functions of the decorator-metadata proposal while its classes are defined. They are
+ * in `Reflect` only while the package loads.
  */
 export type X509 = typeof import('@peculiar/x509')
 

@@ -1,9 +1,7 @@
 /**
- * Canonical text and merging, both done on the text of a Doc without parsing it.
- *
- * The text of a Doc is valid, without white space, and with each key and string in one spelling
- * (codec/json), so this file reads brackets, commas and quotes only. What it returns is to the byte
- * what parsing, merging or sorting, and printing would give.
+ * Canonical text and merging on the text of a Doc, without parsing it. That text is valid, without
+ * white space, and has one spelling of each key and string (codec/json), so only brackets, commas
+ * and quotes are read. The result is to the byte that of parsing, merging and printing.
  */
 import { hash } from 'node:crypto'
 import stableStringify from 'fast-json-stable-stringify'

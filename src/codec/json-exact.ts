@@ -1,9 +1,7 @@
 /**
- * Exact values: every number keeps its exact text, `__proto__` is a key like any other, and the
- * last of several equal keys holds. Slower than JSON.parse.
- *
- * A NumberToken exists only for a number whose double would print otherwise (`1.10`, `1e400`).
- * Every other number is a plain double, so equal values have one form.
+ * Exact values: every number keeps its text, `__proto__` is an ordinary key, and the last of equal
+ * keys holds. Slower than JSON.parse. Only a number whose double would print otherwise (`1.10`,
+ * `1e400`) is a NumberToken, so equal values have one form.
  */
 import type { JsonObject, JsonValue, NumberToken } from '../core/model.ts'
 import type { Sliced } from '../core/slices.ts'

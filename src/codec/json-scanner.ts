@@ -1,12 +1,10 @@
 /**
- * The scanner: the only parser of JSON grammar (RFC 8259). It reads UTF-8 once, byte by byte, and
- * makes no values: it checks the text, counts values and levels against the bounds, refuses lone
- * surrogates, and collects the text as `stringifyJson` would print it, without white space and with
- * each string in its shortest form.
+ * The scanner: the only parser of JSON grammar (RFC 8259). It reads UTF-8 once and makes no values:
+ * it checks the text, counts values and levels against the bounds, refuses lone surrogates, and
+ * collects the text as `stringifyJson` would print it.
  *
- * A scan function takes the offset where something begins and returns the offset after it. It
- * throws a `format_error` Fault with line and column at the first mistake, so what was scanned to
- * its end is valid. Recursion is bounded by `nesting_max`.
+ * A scan function takes the offset where something begins and returns the offset after it, or
+ * throws a `format_error` with line and column. `nesting_max` bounds the recursion.
  */
 import { isAscii } from 'node:buffer'
 import { fault } from '../core/faults.ts'

@@ -1,14 +1,11 @@
 /**
- * JSON text and values. Three jobs work on JSON text, each in one place:
+ * JSON text and values. Three jobs work on JSON text:
  *
  * - Splitting a request into ops without parsing their `data`: codec/request-body, with the scanner
- *   (codec/json-scanner), the only parser of the grammar, which reports a mistake with its
- *   location.
- * - Exact values: every number keeps its exact text, `__proto__` is data, the last of equal keys
- *   holds, lone surrogates are refused (wire 1.7). JSON.parse is used where it gives the same,
- *   which a regular expression decides; codec/json-exact, on the scanner, is used for the rest.
- * - Canonical text and merging, from the text of a Doc: codec/doc-text. That text is known to be
- *   valid, so it is read without the scanner, in half the time.
+ *   (codec/json-scanner), the only parser of the grammar.
+ * - Exact values (wire 1.7): JSON.parse where a regular expression shows that it gives the same,
+ *   codec/json-exact for the rest.
+ * - Canonical text and merging, from the text of a Doc, without the scanner: codec/doc-text.
  *
  * The text of a Doc is JSON of one object as `stringifyJson` prints it, within the nesting limit:
  * no white space, one spelling for each string, no key twice. Only this file makes Docs.

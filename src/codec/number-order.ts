@@ -1,8 +1,7 @@
 /**
  * The order of numbers by their exact decimal value: `1.10` equals `1.1`, and neighbours beyond the
- * precision of a double differ. Two plain doubles are compared as such, because each stands for the
- * shortest text that reads as it, and those texts are in the same order. Other numbers are compared
- * digit by digit; nothing is expanded, so `1e999999999` costs no more than its text.
+ * precision of a double differ. Plain doubles are compared as doubles, other numbers digit by digit
+ * without expansion, so `1e999999999` costs no more than its text.
  */
 import type { NumberToken } from '../core/model.ts'
 import { numberText } from './json.ts'

@@ -1,9 +1,7 @@
 /**
- * Checks the shape of one op and makes it a typed `Op`. Nothing checks a shape after this file.
- *
- * A malformed op becomes a result, never a throw: `proc` is `error`, and `key` names the first
- * malformed member in the order type, obj, conv_id, ref, obj_id, data, node_id, is_sync. Members
- * that are well formed are echoed even then.
+ * Checks the shape of one op and makes it a typed `Op`; no later code checks a shape. A malformed
+ * op becomes a result: `proc` is `error`, and `key` names the first malformed member in the order
+ * type, obj, conv_id, ref, obj_id, data, node_id, is_sync. Well-formed members are echoed.
  */
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'

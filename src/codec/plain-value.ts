@@ -1,14 +1,12 @@
 /**
- * Data from the JavaScript values that an embedder passes. It takes what JSON holds exactly: null,
- * booleans, finite numbers, well-formed strings, arrays, plain objects, bigints (as their exact
- * text) and data from `rawJson`. A member that is undefined is left out, and an object with a
- * method `toJSON`, such as a Date, is what that returns: both as JSON.stringify has them, so an
- * invalid Date is null. Anything else is refused by its path, so no other value changes unnoticed:
- * functions, symbols, NaN and the infinities, undefined in an array, lone surrogates, cycles, and
- * objects of a class without toJSON (Map, Set, RegExp, Error).
+ * Data from the JavaScript values of an embedder. Accepts what JSON holds exactly: null, booleans,
+ * finite numbers, well-formed strings, arrays, plain objects, bigints (as their text) and data from
+ * `rawJson`. As with JSON.stringify, undefined members are left out and `toJSON` is called.
+ * Anything else is refused by its path: functions, symbols, NaN and the infinities, undefined in an
+ * array, lone surrogates, cycles, and objects of a class without toJSON.
  *
- * A value that is in two places is two values, as in its JSON, so a small object may stand for more
- * than a machine holds. Each walk counts what it meets and ends at the bounds.
+ * A value in two places counts as two, as in its JSON. Each walk counts values and ends at the
+ * bounds.
  */
 import type { Limits } from '../core/limits.ts'
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'

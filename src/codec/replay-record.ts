@@ -1,18 +1,15 @@
 /**
- * A replay record: what the ops of a request came to, so that its repeat is answered as it was.
- * What stands in the request itself is not in it, for the repeat brings that along. Numbers are
- * big-endian, their bytes in parentheses; a text is its bytes of UTF-8 after their count (2).
+ * A replay record: the results of a request, from which its repeat is answered. What the request
+ * itself contains is left out, because the repeat brings it. Numbers are big-endian with their
+ * bytes in parentheses; a text is its length in bytes (2) and its UTF-8.
  *
  *     crc32 of the rest (4)
  *     of a request with a key, the digest of its ops (16)
  *     for each op, in order:
- *       what it came to: 0 a show, 1 ok, 2 ok with the task id after that of the op before,
+ *       outcome: 0 a show, 1 ok, 2 ok with the task id after that of the op before,
  *         3 refused (bits 0 and 1); flags (bits 2 to 7)
  *       1: the task (12); 3: code, description and, if flagged, the member and the task (12)
- *       if flagged, the ref
- *
- * A ref is written where it is not the one that the op names: an op by obj_id is answered with that
- * of its task.
+ *       if flagged, the ref: where it is not the one that the op names
  */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'

@@ -1,9 +1,7 @@
 /**
  * The request bodies of the JSON endpoint (wire 1.1): `{"ops":[{"type":"create",…}]}` becomes raw
- * ops in one scan of the bytes.
- *
- * Only members that an op may have become values. `data` becomes a Doc, whose text is parsed when
- * its object is first needed. Nothing of an op is checked here: codec/op does that.
+ * ops in one scan. Only members that an op may have become values; `data` becomes a Doc, parsed
+ * when first needed. codec/op checks the ops.
  */
 import { isUtf8 } from 'node:buffer'
 import { fault } from '../core/faults.ts'

@@ -1,8 +1,7 @@
 /**
- * The response bodies of the JSON endpoint (wire 1.3 to 1.5, 1.11).
- *
- * They are built by concatenation, because the order of their keys is part of the contract. What a
- * caller may choose (ref, id, texts, data) arrives as JSON text or is quoted here.
+ * The response bodies of the JSON endpoint (wire 1.3 to 1.5, 1.11), built by concatenation because
+ * the order of their keys is part of the contract. What a caller may choose (ref, id, texts, data)
+ * is JSON text already or is quoted here.
  */
 import type { WholeFaultCode } from '../core/faults.ts'
 import type { OpResult, Task } from '../core/model.ts'

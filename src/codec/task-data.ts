@@ -1,11 +1,8 @@
 /**
- * What every task has, in the engine and in the client library: `data`, which is parsed from
- * `data_text` at each read, so the reader owns the value, and the form that `console.log` shows.
- *
- * `data` is an own, enumerable member: copies, JSON.stringify and the diffs of test runners have
- * its value. `console.log` would show the getter; the method that util.inspect asks for makes it
- * show the value in one line, whole however deep the task is in what is shown, in place of the
- * text.
+ * The members `data` and `data_text` of a task, in the engine and in the client library. `data` is
+ * parsed at each read, so the reader owns the value. It is an own, enumerable getter: copies,
+ * JSON.stringify and test diffs have its value, and a method for util.inspect makes `console.log`
+ * show it too.
  */
 import { parsePlain } from './json.ts'
 

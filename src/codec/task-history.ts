@@ -1,14 +1,14 @@
 /**
- * The history of a task as text, as its record holds it: entry after entry, appended by
- * concatenation and parsed only when somebody reads it.
+ * The history of a task as text, as its record holds it: entries are appended by concatenation and
+ * parsed only on request.
  *
  *     entry   why  [time]  ['/' node]  ['@' | '=' user]  ['!' tag]
  *     why     one of the letters A to Z below; never reused
  *     time    milliseconds since the task was created, base 36; without one, that of the last entry
  *     node, user, tag: the length in UTF-16 units as one character, then the text
  *
- * An entry without a node is about the node of the last one; `@` is the user who created the task.
- * The first entry always has a node and a time, also after older ones were dropped.
+ * An entry without a node has the node of the last one; `@` is the user who created the task. The
+ * first entry always has a node and a time.
  */
 import type { HistoryEntry, HistoryWhy } from '../core/model.ts'
 

@@ -1,9 +1,7 @@
 /**
- * The counters of an engine and its servers. They are always on, so a count is one addition in an
- * array and makes no garbage. Names come from the tables here, never from callers: what is in no
- * table is counted as `other`. Nothing is stored; each opening of a file begins at 0.
- *
- * How long things take is not counted but told, and only while somebody measures.
+ * The counters of an engine and its servers. They are always on: a count is one addition in an
+ * array. Names come from the tables here, and what no table has is counted as `other`. Nothing is
+ * stored. Durations are measured only while someone asks for them.
  */
 import type { EventName } from './event-table.ts'
 import { adminFaults, opFaults, wholeFaults } from './faults.ts'

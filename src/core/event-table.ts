@@ -1,9 +1,7 @@
 /**
- * The table of events: what happens in an engine and its servers that whoever is on call wants to
- * know. Each is one line of the log, with `event` as its name, and is counted. The fields are ids,
- * codes and times; never data of tasks, secrets, signatures or what a caller sent.
- *
- * What happens as often as ops do is no event. Ops are counted (counters.ts) instead.
+ * The table of events for the operators of an engine. Each is one line of the log and is counted.
+ * The fields are ids, codes and times; never data of tasks, secrets, signatures or what a caller
+ * sent. What happens as often as ops do is counted (counters.ts) and is not an event.
  */
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

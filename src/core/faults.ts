@@ -1,17 +1,14 @@
 /**
- * The table of all faults. Codes never change, texts may. The rows are in the order of precedence:
- * if several apply, the first is answered. Servers look a row up and decide nothing.
+ * The table of all faults. Codes never change, texts may. Rows are in the order of precedence: if
+ * several apply, the first is answered.
  *
- * `whole` faults answer a whole request, `op` faults one op among others, `admin` faults a call
- * that changes processes, users or the file, or waits for a task. Op faults are values in results;
- * whole and admin faults are thrown as a Fault, recognised by `code`. A malformed option or
- * argument throws a RangeError or TypeError. Each server turns what is thrown into a response, HTTP
- * and gRPC in their fault-response.ts.
+ * `whole` faults answer a whole request, `op` faults one op, `admin` faults a call that changes
+ * processes, users or the file, or waits for a task. Op faults are values in results; the others
+ * are thrown as a Fault. A malformed option or argument throws a RangeError or TypeError.
  *
- * Five op faults are thrown as well, by calls that have no result for them: `conv_not_found` in
- * administration, `task_damaged` and `not_found_task` when a task is read or waited for,
- * `wrong_validate_params` where a schema refuses what was read, `access_denied` for a client
- * certificate.
+ * Calls that have no result for them throw five op faults too: `conv_not_found` in administration,
+ * `task_damaged` and `not_found_task` for a task that is read or waited for,
+ * `wrong_validate_params` where a schema refuses, `access_denied` for a client certificate.
  */
 
 export interface WholeRow {

@@ -1,10 +1,8 @@
 /**
- * The table of all limits. Each row is a default, a limit of `openEngine` under its own name, and a
- * flag of `conveyor serve`: the name with dashes, as in `--ops-max 500`. The unit comes last in a
- * name, before `max` or `min`.
- *
- * `serveHttp` and `serveGrpc` take limits of their own, which bound their connections, heads and
- * bodies; `ops_max` can only be lowered there. Limits of ops, tasks and the queue are the engine's.
+ * The table of all limits. Each row is a default, a limit of `openEngine`, and a flag of `conveyor
+ * serve`: the name with dashes, as in `--ops-max 500`. The unit comes last in a name, before `max`
+ * or `min`. `serveHttp` and `serveGrpc` have limits of their own, for connections, heads and
+ * bodies; there `ops_max` can only be lowered.
  */
 
 interface LimitRow {

@@ -1,14 +1,10 @@
 /**
- * Writes the log: each event as one call of the logger, bounded in length and in rate.
+ * Writes the log: each event is one call of the logger, bounded in length and in rate. Of one event
+ * and code the first `lines_max` of `window_ms` are written; `lines_left_out` counts the others.
+ * What an operator does on the page is always written. Memory is bounded whatever the codes are.
  *
- * Of one event and code the first `lines_max` of `window_ms` are written, and the others counted:
- * one line `lines_left_out` tells how many when the window ends. So a flood of refused requests is
- * a line every half second. What somebody did on the operator's page is written always. Memory is
- * bounded too, whatever the codes are.
- *
- * Values that come from outside are cut, and lose what could begin a line or move a cursor, also
- * for a logger that prints texts as they are. A logger that throws, or whose promise rejects, costs
- * a line and nothing else.
+ * Values from outside are cut and lose line breaks and control characters. A logger that throws or
+ * rejects costs one line.
  */
 import { type Clock, newAlarm } from './clock.ts'
 import {

@@ -1,7 +1,7 @@
 /**
- * Watches files by reading them again and again and comparing the content, which works on every
- * file system, for files that are replaced and for swapped links. New content is used once two
- * reads have found the same, so that half-written files are not reported.
+ * Watches files by polling their content, which works on every file system, for replaced files and
+ * for swapped links. New content is used once two reads have found the same, so half-written files
+ * are not reported.
  */
 import type { Clock } from './clock.ts'
 

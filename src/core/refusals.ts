@@ -1,7 +1,7 @@
 /**
- * What a server does about what it refuses, once, where it answers: a refused request is counted
- * and told, a refused op told, for the engine counts ops. A bug has a line of its own, so the
- * `internal_error` that it becomes has none.
+ * Counts and logs what a server refuses: a refused request is counted and logged, a refused op
+ * logged, because the engine counts ops. A bug has a line of its own, so its `internal_error` has
+ * none.
  */
 import type { Counters, ServerName } from './counters.ts'
 import type { Emit } from './events.ts'

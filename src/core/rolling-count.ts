@@ -1,7 +1,7 @@
 /**
- * Counts by time, of the last so many slots (seconds, minutes) and no longer: a ring of numbers,
- * so that a count is an addition and an idle ring costs nothing. A slot is a number of such units
- * since 1970. Where the clock was set back, counting begins anew.
+ * Counts of the last so many slots (seconds, minutes) in a ring of numbers: a count is one
+ * addition. A slot is the number of such units since 1970. When the clock is set back, counting
+ * restarts.
  */
 export interface RollingCount {
   /** The newest that was counted or read. */

@@ -1,7 +1,7 @@
 /**
- * Work that is long and may be interrupted: a generator that yields where others may have their
- * turn. It is run at once where a transaction needs the result, or in slices of a few milliseconds,
- * between which the event loop serves callers.
+ * Long work as a generator that yields where it may be interrupted. It runs at once where a
+ * transaction needs the result, or in slices of a few milliseconds between which the event loop
+ * serves callers.
  */
 import { nextTurn } from './clock.ts'
 

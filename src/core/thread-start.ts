@@ -1,8 +1,7 @@
 /**
- * Finds the script of a worker thread or of the checkpoint process: compiled JavaScript in the
- * package, or TypeScript in a checkout. The package's own bundle contains the scripts as text and
- * replaces the files that call this. A bundle made by another tool lacks the scripts, and is
- * refused before one starts.
+ * Finds the script of a worker thread or of the checkpoint process: JavaScript in the package,
+ * TypeScript in a checkout. The package's own bundle contains the scripts as text and replaces the
+ * callers. A bundle of another tool lacks the scripts and is refused.
  */
 import { existsSync } from 'node:fs'
 import type { WorkerOptions } from 'node:worker_threads'

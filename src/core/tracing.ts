@@ -1,10 +1,9 @@
 /**
- * The port of traces: what the engine and its servers ask of them, without any dependency. An
- * engine without `tracing` makes none, and its ops pay one check for undefined.
+ * The port of traces: what the engine and its servers need, without a dependency. Without `tracing`
+ * an op pays one check for undefined.
  *
- * A trace context is what the header `traceparent` of W3C Trace Context holds. `tracestate` is not
- * carried: it would have to be kept with each task for as long as the task waits. Times are those
- * of `performance.now()`, so that a span lasts as long as it did, whatever the clock does.
+ * A trace context is that of the header `traceparent` of W3C Trace Context. `tracestate` is not
+ * carried: each task would have to keep it. Times are those of `performance.now()`.
  */
 
 /** The name of a span, for spans that are made under it, also in other processes. */

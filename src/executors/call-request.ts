@@ -1,11 +1,11 @@
 /**
  * One HTTP request to one IP address, and its response, within limits of size. The host name is
- * used only for the host header and to check the certificate. Redirects, proxies and cookies are
- * not handled here.
+ * used only for the host header and the certificate check. Redirects, proxies and cookies are not
+ * handled here.
  *
- * A request is sent once. Only one without effects is sent again where a kept connection turns out
- * to be closed: whether the server has seen the request cannot be known. Connections are kept apart
- * by client certificate, because the agent's pools are named by all that TLS is given.
+ * A request is sent once; only one without effects is sent again when a kept connection turns out
+ * to be closed. Connections are kept apart by client certificate, because the agent names its pools
+ * by all TLS options.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'

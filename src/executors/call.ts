@@ -1,11 +1,10 @@
 /**
  * The executor of HTTP calls: resolves and checks the address, signs, sends, follows redirects, and
- * limits the size of the response and the time of the whole call. It never retries and never
- * rejects.
+ * limits the response size and the time of the call. It never retries and never rejects.
  *
- * The address of every redirect is checked anew. A redirect to another origin than the one that the
- * process named becomes a GET without the process's headers and body, also in later redirects. No
- * header, body, secret or URL appears in a description.
+ * The address of every redirect is checked. A redirect to another origin becomes a GET without the
+ * process's headers and body, also in later redirects. No header, body, secret or URL appears in a
+ * description.
  */
 import { isKeyPair } from '../certs/key-pair.ts'
 import { signatureOf } from '../codec/signature.ts'

@@ -1,11 +1,11 @@
 /**
  * The JavaScript that runs in the sandbox before any code. It keeps references to the built-in
- * objects that it needs, so code that changes those objects changes only its own result. What it
- * gives to code is `data`, `require`, a `console` that does nothing, and `Math.random`.
+ * objects that it uses, so code that changes them changes only its own result. It gives code
+ * `data`, `require`, a `console` that does nothing, and `Math.random`.
  *
- * QuickJS seeds its own `Math.random` from the time in milliseconds, and a memory image would
- * repeat it, so each run gets a generator with a seed of its own (sfc32). Libraries draw their
- * random bytes from it too: good enough for a salt, not for a secret.
+ * QuickJS seeds `Math.random` by the time, which a memory image would repeat; each run gets a
+ * generator with its own seed (sfc32). Libraries use it too: good enough for a salt, not for a
+ * secret.
  */
 import { codeLibraries } from '../process/logics/code-libraries.ts'
 

@@ -1,17 +1,13 @@
 /**
  * The sandbox: runs one piece of code over one task's data in QuickJS, a JavaScript engine in
- * WebAssembly that can access nothing but its own memory. Each run starts from an image of that
- * memory in which no code has run (code-wasm.ts), so nothing of one task is left for the next. The
- * code gets no function of the host, so there is nothing to escape through.
+ * WebAssembly that can access only its own memory and gets no function of the host. Each run starts
+ * from an image of that memory in which no code has run (code-wasm.ts). There is one image for each
+ * set of libraries, made outside the time of a run.
  *
- * There is an image without libraries and one for each set of libraries that code has named; such
- * an image is made once, and outside the time of a run.
- *
- * Time, stack and memory of a run are bounded. Time is checked every few thousand steps; a loop
- * inside a single step is ended with its thread (code-thread.ts). Memory is bounded by the size of
- * the WebAssembly memory, because QuickJS's own limit counts only the headers of allocations. After
- * a run that hit a bound or made the memory grow, the whole instance is discarded: memory never
- * shrinks, and a stack overflow may leave the instance in any state.
+ * Time, stack and memory are bounded. Time is checked every few thousand steps; a loop inside one
+ * step is ended with its thread (code-thread.ts). Memory is bounded by the WebAssembly memory,
+ * because QuickJS's limit counts only headers of allocations. A run that hit a bound or grew the
+ * memory discards the instance.
  */
 import type { CodeLibrary } from '../process/logics/code-libraries.ts'
 import {

@@ -1,13 +1,13 @@
 /**
- * One thread for code: started when it is first needed, kept while idle, and started again after it
- * was lost. A run that exceeds its time by more than a grace period is ended with its thread,
- * because some steps cannot be interrupted by the sandbox.
+ * One thread for code: started when first needed, kept while idle, restarted after a loss. A run
+ * that exceeds its time by more than a grace period is ended with its thread, because the sandbox
+ * cannot interrupt some steps.
  *
  *     none ──run──▶ starting ──ready──▶ idle ◀─result── busy
  *                       │                └────run───────▶ │
  *                       └──────────── lost, late ─────────┴──▶ none
  *
- * An idle thread does not keep the Node process alive; one that starts or runs does.
+ * Only a thread that starts or runs keeps the Node process alive.
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'

@@ -1,10 +1,8 @@
 /**
- * Reads an export from disk: JSON files, zip files, and folders of them. It reads text only; what a
- * file holds is for `Engine.importFiles` to say.
- *
- * Everything is bounded (process/definition-limits). In a folder, files that are no `.json` and no
- * `.zip`, hidden files and `node_modules` are passed over, and no symbolic link is followed. All
- * mistakes are collected, each with the name of its file.
+ * Reads an export from disk: JSON files, zip files, and folders of them, as text. Everything is
+ * bounded (process/definition-limits). In a folder, hidden files, `node_modules` and files other
+ * than `.json` and `.zip` are skipped, and no symbolic link is followed. All mistakes are
+ * collected, each with its file name.
  */
 import { createReadStream, type Dirent } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'

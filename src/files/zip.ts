@@ -1,12 +1,11 @@
 /**
- * Reads the JSON files of a zip archive. An archive may come from anywhere, so every size it states
- * is checked before anything is unpacked, and again while it is: the number of entries, the bytes
- * of each and of all, how much they grow, and that none overlaps another. Names that lead out of
- * the archive, links, encrypted entries and wrong checksums are mistakes; nothing is written to
- * disk.
+ * Reads the JSON files of a zip archive from any source. Every size that it states is checked
+ * before and while it is unpacked: the number of entries, the bytes of each and of all, their
+ * growth, and overlaps. Names that lead out of the archive, links, encrypted entries and wrong
+ * checksums are mistakes. Nothing is written to disk.
  *
- * An archive in an archive is read as a folder of it, down to `export_zips_max` of them in one
- * another. Its own bytes, its entries and theirs count for the one import.
+ * An archive in an archive is read as a folder, down to `export_zips_max` levels; its bytes and
+ * entries count for the whole import.
  */
 import { crc32 } from 'node:zlib'
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'

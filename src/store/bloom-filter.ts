@@ -1,13 +1,11 @@
 /**
- * A Bloom filter over one family of keys, the refs: it reports that a key is certainly not in the
- * tree, so that a task with a new ref costs no lookup.
+ * A Bloom filter over one family of keys, the refs: it reports keys that are certainly not in the
+ * tree, so a task with a new ref costs no lookup. A key sets three bits of one word; bits are never
+ * cleared.
  *
- * A key sets three bits of one word. There are no false negatives: keys are added before their
- * commit, and until all keys that the tree held at the start have been read, nothing is reported
- * absent. Those in memory are read at once, and those in the file in the background after commits,
- * a small part of the time, and only while lookups are made. The file is read past the changes that
- * come meanwhile, which a scan would first have to sort. Bits are never cleared, so after very many
- * keys every lookup goes to the tree.
+ * There are no false negatives: keys are added before their commit, and nothing is reported absent
+ * until all keys of the tree have been read: those in memory at once, those in the file after
+ * commits, in small parts and only while lookups are made.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
 import { hashOf } from './hash-index.ts'

@@ -1,12 +1,10 @@
 /**
- * Changes by key, in memory: the writes of transactions until their commit, and, after it, the
- * memtable of a commit log segment. `Tree.commit` takes one; the commit log copies its encoded
- * bytes and adopts its index entries.
+ * Changes by key, in memory: the writes of transactions until their commit and, after it, the
+ * memtable of a commit log segment.
  *
- * Changes are encoded one after the other in one arena (store/change-encoding). A hash index finds
- * the last change of a key, and a sorted index is built when a range is first read. No per-change
- * object is retained: a key that is written twice is in the arena twice, and the last write wins.
- * Values that come out are slices of the arena, valid until the buffer is changed.
+ * Changes are encoded one after the other in one arena (store/change-encoding), without an object
+ * per change. A hash index finds the last change of a key; a sorted index is built when a range is
+ * first read. Returned values are slices of the arena, valid until the buffer is changed.
  */
 import type { Key } from '../codec/keys.ts'
 import {

@@ -1,10 +1,8 @@
 /**
- * One process, and one engine in it, owns a data file: a kernel lock on the file itself.
- *
- * The lock belongs to the open descriptor, so it ends with the process however that ends, and a
- * second open in the same process is refused too. LMDB locks the `-lock` file, so the two do not
- * interfere. The descriptor is a plain number, which no garbage collection closes. The native file
- * is loaded at the first call: an engine in memory does not need it.
+ * One process, and one engine in it, owns a data file: a kernel lock on the file itself. The lock
+ * belongs to the open descriptor, a plain number that no garbage collection closes, so it ends with
+ * the process, and a second open in the same process is refused too. LMDB locks the `-lock` file.
+ * The native file is loaded at the first call.
  */
 import { close, constants, fstat, open } from 'node:fs'
 import { stat } from 'node:fs/promises'

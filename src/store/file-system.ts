@@ -1,6 +1,6 @@
 /**
- * What files need of the system: why one cannot be opened, in a sentence that says what to do; a
- * sync of folders, so that a new or removed name survives a power cut; who may read one.
+ * System errors of files as sentences that say what to do, the sync of folders, and the rights of a
+ * file.
  */
 import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'

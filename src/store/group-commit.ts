@@ -3,13 +3,13 @@
  *
  * A transaction runs at once on the main thread and writes into the open group's change buffer.
  * While one commit is in flight, the transactions that arrive form the next group, so one sync
- * serves many of them. A transaction sees all earlier ones, durable or not. That is safe because it
- * resolves only after its own commit and every earlier one; a transaction without writes, or one
- * that throws, waits for the commits whose changes it may have read. Views read durable state only.
+ * serves many. A transaction sees all earlier ones, durable or not, and resolves only after its own
+ * commit and every earlier one; one without writes, or one that throws, waits for the commits that
+ * it may have read. Views read durable state only.
  *
  * If a commit is refused for lack of disk space, the open group is refused with it, because it may
- * have read the refused changes; the store then goes on. After any other failure nothing is
- * written: every open and later update rejects with `store_failed`, and `onFail` is called once.
+ * have read the refused changes. After any other failure every open and later update rejects with
+ * `store_failed`, and `onFail` is called once.
  */
 import type { Key } from '../codec/keys.ts'
 import { systemClock } from '../core/clock.ts'
@@ -40,7 +40,7 @@ export interface StoreOptions {
   /** Of the keys in this tree. */
   readonly filter?: BloomFilter
   readonly emit?: Emit
-  /** A commit that takes longer is told of. */
+  /** A commit that takes longer is logged. */
   readonly slow_commit_ms?: number
   /** Free bytes from which on requests are taken. */
   readonly free_bytes_min?: number
@@ -115,7 +115,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     return done.then(() => result)
   }
 
-  /** A refusal tells of what was read, so it waits for that as every answer does. */
+  /** A refusal may show what was read, so it waits for those commits as every answer does. */
   async function refused(error: unknown): Promise<never> {
     const reason = unavailable()
     if (reason !== undefined) throw reason
@@ -247,8 +247,7 @@ function textOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** The tree under these change buffers, the newest first. */
-/** The first entries of a range of the tree, with the changes of the buffers laid over it. */
+/** The first entries of a range of the tree under these change buffers, the newest buffer first. */
 export function scanOver(
   tree: Pick<Tree, 'range'>,
   buffers: readonly ChangeBuffer[],

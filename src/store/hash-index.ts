@@ -1,10 +1,8 @@
 /**
- * A hash table from a key to the offset of its last change in an arena (store/change-encoding). It
- * is one array of integers, so the garbage collector has nothing to trace; keys are compared in the
- * arena.
- *
- * Open addressing, at most half full. A slot is a hash and the offset plus one, so that zeros are
- * free slots: the system hands out zeroed memory page by page, when it is first used.
+ * A hash table from a key to the offset of its last change in an arena (store/change-encoding): one
+ * array of integers, which the garbage collector need not trace. Open addressing, at most half
+ * full. A slot is a hash and the offset plus one, so zeros are free slots and untouched memory is
+ * not used.
  */
 import type { Key } from '../codec/keys.ts'
 import { systemChance } from '../core/clock.ts'

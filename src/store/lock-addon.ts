@@ -1,11 +1,8 @@
 /**
  * Loads the native file of fs-native-extensions that locks files. `npm run build` puts one for each
- * platform beside this module, so an installation does not need that package; a checkout has it.
- *
- * That package looks for another file on musl, which it does not ship. Its file for Linux needs
- * nothing of glibc that musl lacks, so the platform and the processor alone choose the file. On
- * Linux the lock is that of an open file description (F_OFD_SETLK), on macOS flock, on Windows
- * LockFileEx.
+ * platform beside this module; a checkout has the package. Its Linux file works on musl too, so
+ * platform and processor alone choose the file. The lock is F_OFD_SETLK on Linux, flock on macOS,
+ * LockFileEx on Windows.
  */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,6 +1,4 @@
-/**
- * The tree in memory, for tests and for `:memory:`. It is gone with the process.
- */
+/** The tree in memory, for tests and for `:memory:`. */
 import type { Key } from '../codec/keys.ts'
 import { fault } from '../core/faults.ts'
 import { newSortedKeys } from './sorted-index.ts'

@@ -1,7 +1,7 @@
 /**
- * The owner record: a small file beside the data file that says which process holds the lock, and
- * where its admin socket is. It counts only while the lock is held, so it needs no sync, and one
- * that a killed process left does no harm; a process that cannot write it is simply not named.
+ * The owner record: a small file beside the data file that names the process that holds the lock
+ * and its admin socket. It counts only while the lock is held, so it is not synced, and one that a
+ * killed process left is ignored.
  */
 import { readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { parsePlain } from '../codec/json.ts'

@@ -1,7 +1,7 @@
 /**
- * A folder beside a file to be, in which it is made before it gets its name: whatever breaks off,
- * nobody takes a half file for a whole one. A kernel lock in it tells whether its process lives, so
- * what a killed process left is removed by the next one that makes such a folder there.
+ * A temporary folder beside a target file, in which the file is made before it gets its name. A
+ * kernel lock in it shows whether its process lives; the next process that makes such a folder
+ * removes those of killed ones.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Reads a data file that nobody has open and changes nothing: what the commit log holds beyond LMDB
- * is laid over it in memory, as an opening would, but is not written. The caller holds the lock.
+ * Reads a closed data file without any change: what the commit log holds beyond LMDB is laid over
+ * it in memory. The caller holds the lock.
  */
 import type { Fault } from '../core/faults.ts'
 import { copy_mark, readLogMark } from './commit-log/log-mark.ts'

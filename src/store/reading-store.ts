@@ -1,7 +1,6 @@
 /**
- * A store that only reads, over a tree that somebody else changes: it has no way to change it. What
- * would write in a transaction is refused, with the transaction. Each transaction and each view is
- * synchronous, so it sees one state.
+ * A store that only reads, over a tree that another process changes. A transaction that writes is
+ * refused. Each transaction and view is synchronous, so it sees one state.
  */
 import type { Fault } from '../core/faults.ts'
 import { scanOver } from './group-commit.ts'

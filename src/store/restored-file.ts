@@ -1,10 +1,9 @@
 /**
  * The last steps of a restore: a checked copy takes the place of a data file and of its commit log.
  *
- * The copy waits under a second name beside the data file. The rename that gives it this name
- * decides: before it the old file is the one, with its commit log; after it the new one is, because
- * each opening first finishes what was decided. So a kill at any step leaves one of the two, whole,
- * and never the new file with the commit log of the old one.
+ * The copy waits under a second name beside the data file. Its rename to this name decides: before
+ * it the old file counts, with its commit log; after it the new one, because each opening first
+ * finishes a decided restore. A kill at any step leaves one of the two whole.
  */
 import { constants, existsSync } from 'node:fs'
 import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'

@@ -1,8 +1,6 @@
 /**
- * Tells of what a disk does slowly: of each commit that took too long, and, once, of one that is
- * still under way by then, because a disk that hangs ends none.
- *
- * A single timer looks at whatever is under way, so a commit sets none of its own.
+ * Reports slow commits: each one that took too long, and, once, one that is still under way by
+ * then, because a disk that hangs ends none. One timer serves all commits.
  */
 import { systemClock } from '../core/clock.ts'
 import type { EventFields } from '../core/event-table.ts'

@@ -1,11 +1,10 @@
 /**
- * Knows whether the disk is full, and tells that writes begin to be refused for it, and that there
- * is room again: each once, however many are refused meanwhile.
+ * Knows whether the disk is full, and logs once that writes begin to be refused, and once that
+ * there is room again.
  *
- * Once a request was refused there is room again only where a little more than the least is free:
- * else the larger requests would be refused and the smaller ones taken, and each second there would
- * be room and none. After the store itself has refused a commit, one must have succeeded too: not
- * every disk that takes no more says so.
+ * After a refusal a little more than the minimum must be free, so that the state does not flip each
+ * second. After the store has refused a commit, one must have succeeded too: not every full disk
+ * reports it.
  */
 import type { Clock } from '../core/clock.ts'
 import type { Emit } from '../core/events.ts'

@@ -1,10 +1,7 @@
 /**
  * The store as the engine uses it: an ordered map from byte strings to byte strings, changed by
- * transactions.
- *
- * A transaction is a synchronous function without side effects except through `tx`, and may run
- * more than once: time, ids and random bytes are arguments. So a remote store could implement this
- * interface: it would run the function on a snapshot, fetch missing keys and run it again.
+ * transactions. A transaction is a synchronous function without side effects except through `tx`,
+ * and may run more than once: time, ids and random bytes are arguments.
  */
 
 import type { Key } from '../codec/keys.ts'

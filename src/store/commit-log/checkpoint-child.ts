@@ -1,10 +1,10 @@
 /**
  * The script of the checkpoint process (commit-log/checkpoint-process): opens LMDB and does one job
- * after the other, each read from standard input: a head in JSON on a line, then its frames. All of
- * a job is here before it begins. Answers are lines of JSON on standard output.
+ * after the other. A job is read from standard input, a head in JSON on a line, then its frames,
+ * and begins when all of it is read. Answers are lines of JSON on standard output.
  *
- * It must not outlive the process that started it by more than one commit of LMDB: another one may
- * open the data file, and goes on from another state.
+ * It ends at most one LMDB commit after the process that started it, because another one may open
+ * the data file then.
  */
 import { writeSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'

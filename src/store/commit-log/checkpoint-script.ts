@@ -1,6 +1,6 @@
 /**
- * How the checkpoint process is started: Node's arguments for the file beside this one. The bundle
- * replaces this module, because there the script is text.
+ * Node's arguments for the checkpoint process: the file beside this one. The bundle replaces this
+ * module, because there the script is text.
  */
 import { fileURLToPath } from 'node:url'
 import { threadStart } from '../../core/thread-start.ts'

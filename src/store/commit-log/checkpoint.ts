@@ -3,8 +3,8 @@
  * neighbours share pages, and in commits of bounded size.
  *
  * Only the last change of each key is written. The last commit also writes the manifest that counts
- * the frames as merged, so an interrupted checkpoint is simply repeated: until then the frames hold
- * all of it. Little disk space means smaller commits, and none means `no_space`.
+ * the frames as merged, so an interrupted checkpoint is repeated. Little disk space means smaller
+ * commits, and none means `no_space`.
  */
 import { fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../change-buffer.ts'

@@ -1,7 +1,6 @@
 /**
  * Decides when a checkpoint runs: one frozen segment at a time, written by another process. A
- * checkpoint without disk space is postponed and repeated on request; after any other failure there
- * is no further one.
+ * checkpoint without disk space is postponed; after any other failure there is no further one.
  */
 import type { Emit } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'

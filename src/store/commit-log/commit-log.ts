@@ -1,10 +1,10 @@
 /**
- * The port behind which commits become durable: a sequence of frames (commit-log/frame), each one
- * more than the last. Two things implement it: the two segment files beside the data file, which is
- * the default (commit-log/segments), and a table in PostgreSQL (cluster/postgres-log).
+ * The port behind which commits become durable: a sequence of frames (commit-log/frame) with
+ * ascending numbers. Implementations: the two segment files beside the data file
+ * (commit-log/segments), and a table in PostgreSQL (cluster/postgres-log).
  *
- * A frame lies in the arena of its memtable, and a round of frames fills one arena; the next round
- * begins in the other after `rotate`, when the checkpoint of the round before is done.
+ * A frame is in the arena of its memtable, and a round of frames fills one arena; after `rotate`
+ * the next round begins in the other.
  */
 /** A frame at its place in the arena of a memtable, with zeros up to the end of its last block. */
 export interface NewFrame {

@@ -1,6 +1,6 @@
 /**
- * Checks every second that the files in use are still those with their names: writes to a file that
- * was removed, replaced or truncated are lost, because no later open would find them.
+ * Checks every second that the files in use still have their names: writes to a file that was
+ * removed, replaced or truncated would be lost.
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'

@@ -9,9 +9,9 @@
  *    24  id of the commit log (8)
  *    32  changes (store/change-encoding; the last one of a key wins), zeros up to a multiple of 64
  *
- * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so that a scan
- * finds the frames after damaged bytes. The id is random and never leaves the file, so no caller's
- * data can pass for a frame. Later versions must go on reading this format.
+ * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so a scan finds
+ * the frames after damaged bytes. The id is random and secret, so no caller's data can pass for a
+ * frame.
  */
 import { crc32 } from 'node:zlib'
 import { nextOffset, type Offset } from '../change-encoding.ts'

@@ -1,8 +1,7 @@
 /**
- * How much the disk has left, asked no more often than it may matter: after each commit, which
- * takes a thirtieth of the time of a short one, and for requests ten times a second, for others may
- * fill the disk or make room on it. While it had more than anybody writes until the next look,
- * commits ask no more often than that either, and requests do not ask.
+ * Free bytes of the disk. Asked after each commit, and for requests ten times a second, because
+ * others may fill the disk too. While more is free than anyone writes until the next look, commits
+ * ask ten times a second only, and requests do not ask.
  */
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 

@@ -1,14 +1,13 @@
 /**
- * What the data file says of its commit log: a record in the file itself (lmdb/marks), which the
- * process that owns the file writes at open and close, without a commit of LMDB.
+ * The record of the commit log in the data file (lmdb/marks), which the owner writes at open and
+ * close, without a commit of LMDB:
  *
  *     open     the file is incomplete without the two segment files of the commit log of this id
  *     closed   it is complete; `tail` says where the last frames are in it, if any are
  *     copy     a copy of another file: its manifest and its node mark are those of that one
  *
- * A close that has little left to write into LMDB puts the frames behind LMDB's last page instead,
- * and the next open makes a segment of them before anything else is written.
- * A file without the record is new, or the copy of a node of a cluster.
+ * A close with little left to write puts the frames behind LMDB's last page, and the next open
+ * makes a segment of them first. A new file, and the copy of a node of a cluster, have no record.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

@@ -1,11 +1,11 @@
 /**
- * The manifest of the commit log: which frames are in LMDB already. It is a value in LMDB, under a
- * key that only the commit log writes, and commits together with the changes of a checkpoint.
+ * The manifest of the commit log: which frames are in LMDB. It is a value in LMDB that commits
+ * together with the changes of a checkpoint.
  *
  *     0  id of the commit log (8)
  *     8  sequence number of the last frame whose changes are all in LMDB (8)
  *    16  1 if the commit log must be there, 0 after a clean close with its files (1)
- *    17  crc32 of the last of these frames (4); missing before the first and in older files
+ *    17  crc32 of the last of these frames (4); missing before the first
  */
 import { type Key, metaKey } from '../../codec/keys.ts'
 import { commit_log_id_bytes } from './frame.ts'

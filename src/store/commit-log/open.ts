@@ -1,6 +1,6 @@
 /**
- * Opens the commit log in front of LMDB: recovers the commit log that an earlier process left, or
- * starts a new one, and returns the tree over both.
+ * Opens the commit log in front of LMDB: recovers the one that an earlier process left, or starts a
+ * new one, and returns the tree over both.
  */
 import { type Emit, emitNothing } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'

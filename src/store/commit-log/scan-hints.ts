@@ -1,10 +1,7 @@
 /**
- * Caches where a scan starts, so that scans of a queue's head, and those that go on within a gap,
- * skip tombstones: until their checkpoint, deleted keys are in the memtables and, below them, in
- * LMDB.
- *
- * A hint says that no key from `from` up to its end, excluded, exists. A put within it moves the
- * end back.
+ * Caches where a scan starts, so that scans of a queue's head skip the tombstones of keys that the
+ * next checkpoint removes. A hint says that no key from `from` up to its end, excluded, exists; a
+ * put within it moves the end back.
  */
 import type { Key } from '../../codec/keys.ts'
 

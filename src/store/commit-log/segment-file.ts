@@ -1,10 +1,8 @@
 /**
- * The file of a commit log segment as the system sees it: whole blocks, written so that each write
- * syncs itself (O_DSYNC) and bypasses the page cache (O_DIRECT), which saves a short write a tenth
- * of its time. Where the system or the disk refuses one of the two, the file is written without it,
- * as durable as before and slower, and an event says so.
- *
- * Through the cache, too, the disk writes whole blocks, so O_DIRECT puts nothing else at risk.
+ * The file of a commit log segment: whole blocks, written so that each write syncs itself (O_DSYNC)
+ * and bypasses the page cache (O_DIRECT), which saves a tenth of a short write. Where the system or
+ * the disk refuses one of the two, the file is written without it, as durable and slower, and an
+ * event says so.
  */
 import { close, constants, fdatasync, fstat, open, write, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -34,9 +32,9 @@ interface WasmMemory {
 const { Memory } = (globalThis as unknown as { readonly WebAssembly: WasmMemory }).WebAssembly
 
 /**
- * Memory that starts at a block boundary, as O_DIRECT requires, and that threads can share. Only
- * WebAssembly guarantees the alignment; where it has no memory left, any memory serves and writes
- * go through the cache.
+ * Memory that starts at a block boundary, as O_DIRECT requires; only WebAssembly guarantees that.
+ * It is `shared` because V8 counts other memory towards its garbage collection, though most of this
+ * is only reserved. Where WebAssembly has none left, any memory serves and writes are cached.
  */
 export function alignedMemory(bytes: number): Buffer {
   const pages = Math.ceil(bytes / wasm_page_bytes)

@@ -1,10 +1,15 @@
 /**
  * The commit log in two files beside the data file. One segment takes the frames of a round while
- * the other is checkpointed or free; a frame has the same position in its file as in its arena.
+ * the other is checkpointed or free; a frame has the same position in its file as in its arena. A
+ * write is durable when `write` resolves.
  *
- * A frame that the disk had no room for is refused, and no recovery may find it: the next frame has
- * its number and its place. Until that is written, or the place is cleared, the commit log is
- * unsettled and goes on in the same segment.
+ * A file is filled with zeros ahead of the writes, so that a write changes existing bytes and costs
+ * one sync. The last block is never written, so recovery detects a truncated file. If this thread
+ * may block and the disk is fast, a short write is synchronous, which saves a lone caller a quarter
+ * of its time.
+ *
+ * No recovery may find a frame that a full disk has refused: until the next frame takes its number
+ * and place, or the place is cleared, the commit log is unsettled and stays in the same segment.
  */
 import { dirname } from 'node:path'
 import { fault } from '../../core/faults.ts'

@@ -1,7 +1,4 @@
-/**
- * Prefers callers to work in the background where the system has priorities of threads. Callers
- * that outrun a checkpoint wait for it and leave it the cores.
- */
+/** Lowers the priority of a background thread, where the system has priorities of threads. */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'

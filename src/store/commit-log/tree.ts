@@ -1,21 +1,20 @@
 /**
  * The tree with a commit log in front of LMDB: a commit is one synced write to the commit log.
  *
- * Committed changes are in the active segment of the commit log and in its memtable, where reads
- * find them. Once they are enough for large commits of LMDB, the segment is frozen and a checkpoint
- * writes it into LMDB, while commits go on in the other segment. Then the frozen memtable is
- * cleared and its segment may be overwritten.
+ * Committed changes are in the active segment and in its memtable, where reads find them. When the
+ * segment is large enough it is frozen and a checkpoint writes it into LMDB, while commits go on in
+ * the other segment. Then the frozen memtable is cleared and its segment may be overwritten.
  *
  *     segment 0   ▓▓▓▓▓▓ frozen: checkpoint running ▓▓▓▓▓▓   memtable
  *     segment 1   ███ active: written ███ · · · · · · · ·   memtable
  *
- * Invariants: each acknowledged change is at every moment in LMDB or in a segment that nobody
- * overwrites. Memory holds two segments at most, so commits that outrun the checkpoint wait for it.
- * Only the checkpoint process commits to LMDB.
+ * Invariants: each acknowledged change is at every moment in LMDB or in a segment that is not
+ * overwritten. Commits that outrun the checkpoint wait for it. Only the checkpoint process commits
+ * to LMDB.
  *
- * A commit without disk space is refused, and a checkpoint without space is postponed; without
- * space for a commit log, commits go directly into LMDB. After a failed write or checkpoint, or the
- * loss of a file, nothing is written any more and the commit log stays for the next open.
+ * Without disk space a commit is refused and a checkpoint postponed; without space for a commit
+ * log, commits go directly into LMDB. After a failed write or checkpoint, or the loss of a file,
+ * nothing more is written and the commit log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'

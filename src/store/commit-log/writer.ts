@@ -1,7 +1,10 @@
 /**
  * The write path of the commit log: two memtables in front of a `CommitLog`. One is active and
- * takes the commits; the other is frozen, for a checkpoint, or free. A frame is durable, and read,
- * when `write` resolves, and its sequence number is one more than the last.
+ * takes the commits; the other is frozen for a checkpoint, or free. A frame is durable, and read,
+ * when `write` resolves.
+ *
+ * The arena of a memtable is aligned memory with the bytes of the segment's file at the same
+ * positions, so frames are built in place and written from there.
  */
 import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
 import { keyAt } from '../change-encoding.ts'

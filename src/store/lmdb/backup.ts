@@ -1,9 +1,8 @@
 /**
  * A copy of the durable state while the store goes on. It is made page by page in a private folder
  * beside the target, synced, read completely, and only then gets its name. A failure leaves nothing
- * behind, and an existing file is never replaced.
- *
- * A copy with damaged pages or records is kept, under a name that says so: it may be all there is.
+ * behind, and no existing file is replaced. A copy with damaged pages or records gets a name that
+ * says so.
  */
 import { closeSync, openSync } from 'node:fs'
 import { chmod, type FileHandle, link, lstat, open, rename } from 'node:fs/promises'

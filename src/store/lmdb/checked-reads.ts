@@ -1,7 +1,7 @@
 /**
- * Reads of a large file from its opening on, until a thread has compared all of it with what was
- * written: directly from its pages, each checked by itself. So the opening does not wait for the
- * comparison, and LMDB meets no page that may end the process.
+ * Reads of a large file while a thread compares all of it with its checksums: directly from its
+ * pages, each checked when it is read. So the opening does not wait, and LMDB reads no damaged
+ * page.
  */
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'

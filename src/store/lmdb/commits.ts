@@ -1,10 +1,10 @@
 /**
  * Commits to the data file, in a process that does nothing else (commit-log/checkpoint-child).
  *
- * A commit is one LMDB transaction: LMDB writes its pages, syncs them, and then writes the meta
- * page that makes them count through a descriptor that syncs each write. A failed write makes LMDB
- * drop the whole commit, and may corrupt the memory of the process. After any failed commit but for
- * lack of space there is no other, because the state on disk is no longer known.
+ * A commit is one LMDB transaction: LMDB writes and syncs its pages, then the meta page that makes
+ * them count. A failed write makes LMDB drop the whole commit, and may corrupt the memory of the
+ * process. After a failure other than lack of space there is no further commit, because the state
+ * on disk is unknown.
  */
 import { constants as system } from 'node:os'
 import { fault } from '../../core/faults.ts'

@@ -1,6 +1,4 @@
-/**
- * Damaged pages in sentences: of all pages, of an opening that is refused, and of a later read.
- */
+/** Damaged pages in sentences: of all pages, of a refused opening, and of a later read. */
 import { closeSync, openSync } from 'node:fs'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'

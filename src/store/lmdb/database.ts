@@ -1,7 +1,7 @@
 /**
- * Opens LMDB, and puts the changes of a commit: by key and value buffers, or as slices of one large
- * buffer (the arena), without an object per change. Nothing opens LMDB for writing in another way,
- * and the package is loaded at the first open: an engine in memory does not need it.
+ * Opens LMDB, and puts the changes of a commit by key and value buffers or as slices of one arena,
+ * without an object per change. The package is loaded at the first open: an engine in memory does
+ * not need it.
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../../codec/keys.ts'

@@ -1,6 +1,6 @@
 /**
- * Estimates how much disk space a commit of LMDB takes. The estimates are upper bounds rather than
- * exact: a write without space would be the end of the store.
+ * Estimates how much disk space a commit of LMDB takes. The estimates are upper bounds, because a
+ * write without space ends the store.
  */
 import type { LmdbTree } from './lmdb-tree.ts'
 import { block_sums } from './page-sums.ts'

@@ -1,11 +1,10 @@
 /**
  * Keeps pages full where a commit puts many new keys between two neighbours of the file, such as
- * the keys of new tasks, which all come after those of earlier ones.
+ * the keys of new tasks.
  *
- * LMDB splits a full page in the middle, so keys that arrive in order would leave every page half
- * empty behind them. It splits a page at its end only if the new key is the last one there. A
- * fence sees to that: two keys that fill a page, put after the last key of such a run, so that what
- * comes after the run is on another page. Fences are gone before the end of the commit.
+ * LMDB splits a full page in the middle, and at its end only if the new key is the last one there.
+ * A fence makes it so: two keys that fill a page, put after the last key of such a run and removed
+ * before the end of the commit.
  */
 import type { Key } from '../../codec/keys.ts'
 import { keyAt, type Offset } from '../change-encoding.ts'

@@ -1,7 +1,6 @@
 /**
- * The data file as the engine's process has it: reads by LMDB, and writes by another process. The
- * types stand apart from what implements them, so that they are known where the package `lmdb` is
- * not.
+ * The types of the data file in the engine's process, which reads by LMDB while another process
+ * writes. They need no package `lmdb`.
  */
 import type { Key } from '../../codec/keys.ts'
 import type { Tree } from '../tree.ts'

@@ -1,10 +1,10 @@
 /**
- * Opens a data file, and refuses one that LMDB cannot take: a foreign file, a truncated one, or one
- * that cannot be written. Nothing about a refused file is changed.
+ * Opens a data file, and refuses one that LMDB cannot take: a foreign or truncated file, or one
+ * that cannot be written. A refused file is not changed.
  *
- * LMDB kills the process for a file that is not its own, and for a page that is not what it wrote.
- * So the file's magic number and pages are compared before LMDB opens it, or those of a large file
- * before LMDB reads them (checked-reads). The caller must hold the file's lock (store/file-lock).
+ * LMDB ends the process for a foreign file or a damaged page, so magic number and pages are checked
+ * before LMDB opens the file, or those of a large file before LMDB reads them (checked-reads). The
+ * caller must hold the file's lock (store/file-lock).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,7 +1,6 @@
 /**
- * Reads entries directly from the pages of one transaction, without LMDB. Each page is checked when
- * it is read, so a damaged one is refused instead of ending the process. The newest pages that were
- * read are kept, which are mostly those near the root.
+ * Reads entries directly from the pages of one transaction, without LMDB, and checks each page. The
+ * last pages that were read are kept.
  */
 import type { Key } from '../../codec/keys.ts'
 import type { Entry } from '../store.ts'

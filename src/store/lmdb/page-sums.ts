@@ -1,16 +1,15 @@
 /**
- * Checksums of the pages of the data file, for LMDB has none. They are entries of the file itself,
- * so each state of it has its own, also in a copy by any tool. Values that carry a checksum
- * themselves, as the records of tasks do, are left out, so that one of them that is damaged does
- * not take its neighbours along.
+ * Checksums of the pages of the data file, which LMDB lacks. They are entries of the file itself,
+ * so any copy has them. Values with a checksum of their own, such as the records of tasks, are left
+ * out, so a damaged one does not affect its neighbours.
  *
  *     key page_sum            the last transaction whose pages all have a sum here (8), crc32 (4)
  *     key page_sum, block n   the sums of the pages from n * 1016 on (4 each), crc32 (4)
  *
- * A sum is the crc32 of what must not change in a page, 0 for a page that was never in use; the
- * sum of a large value is that of its first page. A crc32 is that of key and value. A commit puts
- * the sums of the commits before it. Those of its own few pages are in the mark `pages`
- * (lmdb/marks), which is written right after it:
+ * A sum is the crc32 of the fixed bytes of a page, 0 for a page that was never in use; that of a
+ * large value is in its first page. The crc32 of an entry covers key and value. A commit writes the
+ * sums of the commits before it; those of its own pages are in the mark `pages` (lmdb/marks),
+ * written right after it:
  *
  *     0  the transaction (8)
  *     8  the transaction in the entry without a block, or -1 without one (8)
@@ -18,9 +17,8 @@
  *    20  how many pages share a sum (4)
  *    24  the sums of the pages that the transaction wrote, in the order of `changedPages` (4 each)
  *
- * Integers are big-endian, sums in blocks little-endian. A commit of a checkpoint puts no sums,
- * except the last; and the file may lose its mark. A page without a sum is sound if it is
- * well-formed.
+ * Integers are big-endian, sums in blocks little-endian. Only the last commit of a checkpoint
+ * writes sums. A page without a sum is accepted if it is well-formed.
  */
 import { fstatSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'

@@ -1,6 +1,6 @@
 /**
- * The pages of an LMDB file as they lie on disk, read without LMDB, which trusts each byte of them
- * and may end the process over one that is wrong. Pure: the caller reads the bytes.
+ * The pages of an LMDB file on disk, read without LMDB, which trusts each byte of them. Pure: the
+ * caller reads the bytes.
  *
  * A page begins with its number (8), the transaction that wrote it (8), a pad (2), its kind (2);
  * then, in a tree, where its free space begins and ends (2 each, from the end of this head), or,
@@ -8,8 +8,8 @@
  * of its value or the page below (6, with flags), the size of its key (2), the key, and the value
  * or a reference to its pages. Integers are little-endian.
  *
- * A transaction copies each page that it changes, with all pages above. So no page is newer than
- * the one above it, and `changedPages` need not look below a page of an earlier transaction.
+ * A transaction copies each page that it changes and all pages above, so `changedPages` need not
+ * look below a page of an earlier transaction.
  */
 import type { Key } from '../../codec/keys.ts'
 

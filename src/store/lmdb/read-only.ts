@@ -1,6 +1,6 @@
 /**
- * A data file that is read and left as it is: without LMDB, and without a change to any file. Each
- * page is compared with its sum when it is read.
+ * Reads a data file without LMDB and without a change to any file. Each page is compared with its
+ * sum when it is read.
  */
 import { closeSync, openSync, statSync } from 'node:fs'
 import { typeOfKey } from '../../codec/keys.ts'

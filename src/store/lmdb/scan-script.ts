@@ -1,6 +1,5 @@
 /**
- * The script of the scan thread: the file beside this one. The bundle replaces this module, because
- * there the script is text.
+ * The script of the scan thread. The bundle replaces this module, because there the script is text.
  */
 import { type ThreadStart, threadStart } from '../../core/thread-start.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The script of the scan thread: compares all pages of a data file with what was written, and says
- * the first that is damaged, or that there is none.
+ * The script of the scan thread: compares all pages of a data file with their checksums and reports
+ * the first damaged one.
  */
 import { openSync, readSync } from 'node:fs'
 import { totalmem } from 'node:os'

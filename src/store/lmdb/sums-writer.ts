@@ -1,7 +1,7 @@
 /**
- * Keeps the sums of pages (page-sums) up to date: a commit puts those of all pages that earlier
- * commits wrote since, and the mark after it has those of its own pages. So a page is read once for
- * its sum, however many commits of a checkpoint wrote it again.
+ * Keeps the checksums of pages (page-sums) up to date: a commit writes those of all pages that
+ * earlier commits wrote since, and the mark after it those of its own pages. So a page is read once
+ * for its sum, however many commits of a checkpoint wrote it.
  */
 import { closeSync, openSync } from 'node:fs'
 import { type Key, keysOfType, pageSumKey } from '../../codec/keys.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads of the data file: one LMDB file and its `-lock` file. Only this folder depends on LMDB.
- * Several threads and processes may read it while one writes it (lmdb/commits).
+ * Reads of the data file: one LMDB file and its `-lock` file. Only this folder imports LMDB.
+ * Several threads and processes may read while one writes (lmdb/commits).
  */
 import { statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
