@@ -17,38 +17,32 @@ export interface WholeRow {
   readonly text: string
 }
 
+const whole = (http: number, grpc: string, text: string): WholeRow => ({ http, grpc, text })
+
 export const wholeFaults = {
-  bad_request: { http: 400, grpc: 'RESOURCE_EXHAUSTED', text: 'not HTTP as it should be' },
-  not_found: { http: 404, grpc: 'UNIMPLEMENTED', text: 'no such path' },
-  method_not_allowed: { http: 405, grpc: 'UNIMPLEMENTED', text: 'only POST' },
-  shutting_down: { http: 503, grpc: 'UNAVAILABLE', text: 'shutting down' },
-  store_failed: { http: 503, grpc: 'UNAVAILABLE', text: 'the store has failed' },
-  overloaded: { http: 503, grpc: 'UNAVAILABLE', text: 'too much is waiting already' },
-  no_space: { http: 507, grpc: 'RESOURCE_EXHAUSTED', text: 'the disk is nearly full' },
-  unsupported_encoding: { http: 415, grpc: 'INTERNAL', text: 'Content-Encoding is not supported' },
-  body_too_large: { http: 413, grpc: 'RESOURCE_EXHAUSTED', text: 'the body is over the limit' },
-  request_timeout: {
-    http: 408,
-    grpc: 'DEADLINE_EXCEEDED',
-    text: 'the body did not arrive in time',
-  },
-  bad_signature: { http: 401, grpc: 'UNAUTHENTICATED', text: 'unknown user or wrong signature' },
-  stale_timestamp: { http: 401, grpc: 'UNAUTHENTICATED', text: 'timestamp outside the window' },
-  rate_limited: { http: 429, grpc: 'RESOURCE_EXHAUSTED', text: 'over the rate of this user' },
-  format_error: { http: 400, grpc: 'INVALID_ARGUMENT', text: 'the body is not as described' },
-  too_many_ops: { http: 400, grpc: 'RESOURCE_EXHAUSTED', text: 'too many ops' },
-  repeated_request: {
-    http: 409,
-    grpc: 'ALREADY_EXISTS',
-    text: 'this request was applied before; its answer is not repeated',
-  },
-  request_key_reused: {
-    http: 409,
-    grpc: 'INVALID_ARGUMENT',
-    text: 'the request_key belongs to another request',
-  },
-  internal_error: { http: 500, grpc: 'INTERNAL', text: 'internal error' },
-} as const satisfies Record<string, WholeRow>
+  bad_request: whole(400, 'RESOURCE_EXHAUSTED', 'not HTTP as it should be'),
+  not_found: whole(404, 'UNIMPLEMENTED', 'no such path'),
+  method_not_allowed: whole(405, 'UNIMPLEMENTED', 'only POST'),
+  shutting_down: whole(503, 'UNAVAILABLE', 'shutting down'),
+  store_failed: whole(503, 'UNAVAILABLE', 'the store has failed'),
+  overloaded: whole(503, 'UNAVAILABLE', 'too much is waiting already'),
+  no_space: whole(507, 'RESOURCE_EXHAUSTED', 'the disk is nearly full'),
+  unsupported_encoding: whole(415, 'INTERNAL', 'Content-Encoding is not supported'),
+  body_too_large: whole(413, 'RESOURCE_EXHAUSTED', 'the body is over the limit'),
+  request_timeout: whole(408, 'DEADLINE_EXCEEDED', 'the body did not arrive in time'),
+  bad_signature: whole(401, 'UNAUTHENTICATED', 'unknown user or wrong signature'),
+  stale_timestamp: whole(401, 'UNAUTHENTICATED', 'timestamp outside the window'),
+  rate_limited: whole(429, 'RESOURCE_EXHAUSTED', 'over the rate of this user'),
+  format_error: whole(400, 'INVALID_ARGUMENT', 'the body is not as described'),
+  too_many_ops: whole(400, 'RESOURCE_EXHAUSTED', 'too many ops'),
+  repeated_request: whole(
+    409,
+    'ALREADY_EXISTS',
+    'this request was applied before; its answer is not repeated',
+  ),
+  request_key_reused: whole(409, 'INVALID_ARGUMENT', 'the request_key belongs to another request'),
+  internal_error: whole(500, 'INTERNAL', 'internal error'),
+}
 
 export interface OpRow {
   readonly grpc: string
@@ -56,47 +50,43 @@ export interface OpRow {
   readonly when: string
 }
 
+const op = (grpc: string, when: string): OpRow => ({ grpc, when })
+
 export const opFaults = {
-  error: { grpc: 'INVALID_ARGUMENT', when: 'the op is malformed; `key` names the member' },
-  access_denied: {
-    grpc: 'PERMISSION_DENIED',
-    when: 'no grant of the user covers it, or there is no such process',
-  },
-  conv_not_found: {
-    grpc: 'NOT_FOUND',
-    when: 'no such process; said only to callers who may see all of them',
-  },
-  conveyor_is_not_active: {
-    grpc: 'FAILED_PRECONDITION',
-    when: 'the process is paused, or a draft without nodes',
-  },
-  not_found_task: {
-    grpc: 'NOT_FOUND',
-    when: 'no such task in this process; an ended one is only shown',
-  },
-  no_api_callback_in_node_with_task: {
-    grpc: 'FAILED_PRECONDITION',
-    when: '`is_sync` or `node_id` was sent, and the task does not wait there',
-  },
-  task_size_overflow_limit: {
-    grpc: 'RESOURCE_EXHAUSTED',
-    when: 'the data would be over the limit, also after a merge',
-  },
-  wrong_validate_params: {
-    grpc: 'INVALID_ARGUMENT',
-    when: 'an input parameter of the process is not satisfied',
-  },
-  not_unical_ref: { grpc: 'ALREADY_EXISTS', when: 'another live task holds the ref' },
-  answer_too_large: {
-    grpc: 'RESOURCE_EXHAUSTED',
-    when: 'the tasks shown in this request exceed `answer_bytes_max`',
-  },
-  task_damaged: { grpc: 'DATA_LOSS', when: 'the stored record fails its checksum' },
-  too_many_tasks: {
-    grpc: 'RESOURCE_EXHAUSTED',
-    when: 'the process has `process_tasks_max` live tasks already',
-  },
-} as const satisfies Record<string, OpRow>
+  error: op('INVALID_ARGUMENT', 'the op is malformed; `key` names the member'),
+  access_denied: op(
+    'PERMISSION_DENIED',
+    'no grant of the user covers it, or there is no such process',
+  ),
+  conv_not_found: op('NOT_FOUND', 'no such process; said only to callers who may see all of them'),
+  conveyor_is_not_active: op(
+    'FAILED_PRECONDITION',
+    'the process is paused, or a draft without nodes',
+  ),
+  not_found_task: op('NOT_FOUND', 'no such task in this process; an ended one is only shown'),
+  no_api_callback_in_node_with_task: op(
+    'FAILED_PRECONDITION',
+    '`is_sync` or `node_id` was sent, and the task does not wait there',
+  ),
+  task_size_overflow_limit: op(
+    'RESOURCE_EXHAUSTED',
+    'the data would be over the limit, also after a merge',
+  ),
+  wrong_validate_params: op(
+    'INVALID_ARGUMENT',
+    'an input parameter of the process is not satisfied',
+  ),
+  not_unical_ref: op('ALREADY_EXISTS', 'another live task holds the ref'),
+  answer_too_large: op(
+    'RESOURCE_EXHAUSTED',
+    'the tasks shown in this request exceed `answer_bytes_max`',
+  ),
+  task_damaged: op('DATA_LOSS', 'the stored record fails its checksum'),
+  too_many_tasks: op(
+    'RESOURCE_EXHAUSTED',
+    'the process has `process_tasks_max` live tasks already',
+  ),
+}
 
 export const adminFaults = {
   bad_definition: 'the definition has mistakes',

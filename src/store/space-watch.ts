@@ -1,6 +1,6 @@
 /**
- * Knows whether the disk is full, and logs once that writes begin to be refused, and once that
- * there is room again.
+ * Knows whether the disk is full, and emits `no_space` once when writes begin to be refused, and
+ * `space_back` once when there is room again.
  *
  * After a refusal a little more than the minimum must be free, so that the state does not flip each
  * second. After the store has refused a commit, one must have succeeded too: not every full disk
