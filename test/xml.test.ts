@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson, stringifyJson } from '../src/codec/json.ts'
-import { isXmlType, readXml, xmlOf } from '../src/codec/xml.ts'
+import { readXml } from '../src/codec/xml-read.ts'
+import { isXmlType, xmlOf } from '../src/codec/xml-write.ts'
 import type { JsonObject } from '../src/core/model.ts'
 
 const bounds = { nesting_max: 60, values_max: 1_000 }

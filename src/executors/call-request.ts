@@ -11,7 +11,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { stringifyJson } from '../codec/json.ts'
-import { isXmlType } from '../codec/xml.ts'
+import { isXmlType } from '../codec/xml-write.ts'
 import { value_bounds } from '../process/definition-limits.ts'
 import { type Answered, type CallFailure, callFailure, failureOfError } from './call-failure.ts'
 import { bareHost, portOf } from './call-resolver.ts'
@@ -179,7 +179,7 @@ async function textOf(bytes: Buffer, type = ''): Promise<string | undefined> {
     const text = utf8.decode(bytes)
     if (text.trim() === '') return ''
     if (!isXmlType(type)) return text
-    const { readXml } = await import('../codec/xml.ts')
+    const { readXml } = await import('../codec/xml-read.ts')
     const xml = readXml(text, value_bounds)
     return 'value' in xml ? stringifyJson(xml.value) : text
   } catch {

@@ -4,7 +4,7 @@
  * `raw_body`. `corezoid`: the task in the envelope of that protocol.
  */
 import { docOfValue, objectOf, setMember, stringifyJson } from '../../codec/json.ts'
-import { isXmlType, xmlOf } from '../../codec/xml.ts'
+import { isXmlType, xmlOf } from '../../codec/xml-write.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { EvaluationContext } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
