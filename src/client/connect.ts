@@ -24,7 +24,7 @@ import { type ClientFault, clientFault } from './faults.ts'
 import { sockets_max_default } from './http-transport.ts'
 import { followed, polledResult } from './long-calls.ts'
 import { openTransport } from './open-transport.ts'
-import { isHarmless, isHarmlessCall, withRetries } from './retry.ts'
+import { isHarmless, isHarmlessCall, type repeats, withRetries } from './retry.ts'
 import { type SentOp, sentOpOf } from './sent-op.ts'
 import { sentCall, type TaskCalls, type Transport } from './transport.ts'
 
@@ -90,10 +90,20 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     )
   }
 
-  /** Rejects if the servers of the transport lack these calls. */
-  async function taskCalls(): Promise<TaskCalls> {
+  /** Throws if the servers of the transport lack these calls. */
+  function taskCalls(): TaskCalls {
     if (transport.tasks !== undefined) return transport.tasks
     throw clientFault('not_found', 'HTTP does not serve this: connect with an address, over gRPC')
+  }
+
+  async function taskCall<T>(
+    name: keyof typeof repeats,
+    call: CallOptions,
+    send: (tasks: TaskCalls, cancellation: Cancellation) => Promise<T>,
+    within = cancellationIn(call),
+  ): Promise<T> {
+    const tasks = taskCalls()
+    return inTime((cancellation) => send(tasks, cancellation), isHarmlessCall(name), call, within)
   }
 
   async function apply(
@@ -117,10 +127,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     within = cancellationIn(call),
   ): Promise<ClientTask | undefined> {
     const op = sentOpOf({ ...target, type: 'show' })
-    if (call.history === true) {
-      const { get } = await taskCalls()
-      return inTime((cancellation) => get(op, cancellation), isHarmlessCall('task'), call, within)
-    }
+    if (call.history === true) return taskCall('task', call, (tasks, c) => tasks.get(op, c), within)
     const { send } = batcher.call(op)
     const { proc, description, task } = await inTime(send, isHarmless(op), call, within)
     if (proc === 'ok') return task
@@ -168,28 +175,17 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     result,
     async cancel(target, call = {}) {
       const op = sentOpOf({ ...target, type: 'show' })
-      const { cancel } = await taskCalls()
-      return inTime((cancellation) => cancel(op, cancellation), isHarmlessCall('cancel'), call)
+      return taskCall('cancel', call, (tasks, c) => tasks.cancel(op, c))
     },
     async retry(target, call = {}) {
       const op = sentOpOf({ ...target, type: 'show' })
-      const { retry } = await taskCalls()
-      return inTime(
-        (cancellation) => retry(op, call.node_id, cancellation),
-        isHarmlessCall('retry'),
-        call,
-      )
+      return taskCall('retry', call, (tasks, c) => tasks.retry(op, call.node_id, c))
     },
-    async list(query = {}, call = {}) {
-      const { list } = await taskCalls()
-      return inTime((cancellation) => list(query, cancellation), isHarmlessCall('list'), call)
-    },
-    async count(filter = {}, call = {}) {
-      const { count } = await taskCalls()
-      return inTime((cancellation) => count(filter, cancellation), isHarmlessCall('count'), call)
-    },
+    list: (query = {}, call = {}) => taskCall('list', call, (tasks, c) => tasks.list(query, c)),
+    count: (filter = {}, call = {}) =>
+      taskCall('count', call, (tasks, c) => tasks.count(filter, c)),
     async *changes(options = {}) {
-      const tasks = await taskCalls()
+      const tasks = taskCalls()
       const { from, signal, ...rest } = options
       const cancellation = linkedCancellation(
         cancellationIn(signal === undefined ? {} : { signal }),

@@ -6,13 +6,19 @@
  * Concurrent scrapes share what is read.
  */
 
-import { Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
 import type { ServerName } from '../core/counters.ts'
+import type { Status } from '../core/model.ts'
 import type { Engine } from '../engine/api/engine-api.ts'
+import type { CountRow } from '../engine/api/search-api.ts'
 import { servedEngine } from '../engine/served-engine.ts'
-import { newProcessCounts } from './process-counts.ts'
-import { metricsIn } from './register.ts'
-import { duration_bounds_s, histogramTable, type Measured, metricTable } from './table.ts'
+import {
+  duration_bounds_s,
+  histogramTable,
+  type Measured,
+  type MetricRow,
+  metricTable,
+} from './table.ts'
 
 export interface EngineMetricsOptions {
   /**
@@ -128,4 +134,95 @@ export function newHistogram(): Histogram {
       return { up_to: Array.from(counts, (one) => (count += one)), sum_s: sum_ms / 1000 }
     },
   }
+}
+
+type Head = Pick<MetricRow<never>, 'name' | 'help' | 'labels'>
+
+/** Adds rows of a table of metrics to a register, whose values are read on scrape. */
+export function metricsIn(register: Registry) {
+  const added: string[] = []
+
+  /** Throws an Error if the register has a metric of this name. */
+  function add(row: Head, type: string, values: () => Promise<object[]>): void {
+    const { name, help, labels } = row
+    const metric = new Gauge({ name, help, labelNames: labels, registers: [] })
+    const get = async (): Promise<object> => ({
+      ...{ name, help, type, aggregator: 'sum', values: await values() },
+    })
+    register.registerMetric(Object.assign(metric, { get }) as Gauge)
+    added.push(name)
+  }
+
+  return {
+    add,
+    addTable<Source>(rows: readonly MetricRow<Source>[], read: () => Source | Promise<Source>) {
+      for (const row of rows) {
+        add(row, row.type, async () =>
+          Array.from(row.values(await read()), ([value, ...labels]) => ({
+            value,
+            labels: Object.fromEntries(row.labels.map((label, at) => [label, labels[at]])),
+          })),
+        )
+      }
+    },
+    remove(): void {
+      for (const name of added) register.removeSingleMetric(name)
+    },
+  }
+}
+
+export interface ProcessCount {
+  readonly conv_id: string
+  readonly by_status: Partial<Readonly<Record<Status, number>>>
+}
+
+const read_every_ms = 1_000
+/** The maximum share of time spent on readings. */
+const part_max = 1 / 20
+
+/**
+ * The tasks of each process by status: the largest processes by name, all others as one. They are
+ * read at most once a second, and less often if a reading takes long. Never rejects: if the store
+ * cannot be read, the last counts stay.
+ */
+export function newProcessCounts(engine: Engine): () => Promise<readonly ProcessCount[]> {
+  const { processes_measured_max } = engine.limits
+  let counts: readonly ProcessCount[] = []
+  let reading: Promise<void> | undefined
+  let next_ms = 0
+
+  async function read(): Promise<void> {
+    const began_ms = performance.now()
+    try {
+      const { rows } = await engine.tasks.count({ status: 'any' })
+      counts = largest(rows, processes_measured_max)
+    } catch {
+      // The engine is being closed.
+    }
+    const ended_ms = performance.now()
+    next_ms = ended_ms + Math.max(read_every_ms, (ended_ms - began_ms) / part_max)
+    reading = undefined
+  }
+
+  return async () => {
+    if (reading === undefined && performance.now() >= next_ms) reading = read()
+    await reading
+    return counts
+  }
+}
+
+/** The rest is `other`, as is a process with this id. */
+function largest(rows: readonly CountRow[], max: number): ProcessCount[] {
+  const sorted = [...rows].sort((one, other) => other.total - one.total)
+  const rest: Partial<Record<Status, number>> = {}
+  const kept: ProcessCount[] = []
+  for (const { conv_id = 'other', by_status } of sorted) {
+    if (kept.length < max && conv_id !== 'other') kept.push({ conv_id, by_status })
+    else {
+      for (const [status, count] of Object.entries(by_status)) {
+        rest[status as Status] = (rest[status as Status] ?? 0) + count
+      }
+    }
+  }
+  return Object.keys(rest).length === 0 ? kept : [...kept, { conv_id: 'other', by_status: rest }]
 }

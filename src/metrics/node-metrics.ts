@@ -12,8 +12,7 @@ import {
   roles,
   snapshotAgeOf,
 } from '../cluster/node/status.ts'
-import type { EngineMetricsOptions } from './engine-metrics.ts'
-import { metricsIn } from './register.ts'
+import { type EngineMetricsOptions, metricsIn } from './engine-metrics.ts'
 import type { MetricRow } from './table.ts'
 
 export type Measurable = Pick<PostgresLog, 'status'>

@@ -10,7 +10,7 @@ import { eventTable } from '../core/event-table.ts'
 import { version } from '../core/version.ts'
 import type { EngineStatistics, Readiness } from '../engine/api/statistics-api.ts'
 import type { FileNumbers } from '../store/store.ts'
-import type { ProcessCount } from './process-counts.ts'
+import type { ProcessCount } from './engine-metrics.ts'
 
 /** The source of the values of a scrape. */
 export interface Measured {

@@ -5,6 +5,7 @@
  * nothing listens: the file may be free.
  */
 import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { parsePlain } from '../../codec/json.ts'
 import { fault } from '../../core/faults.ts'
 import { type AdminResponse, checkEndpoint, type Endpoint, request_bytes_max } from './protocol.ts'
@@ -38,9 +39,9 @@ export function adminClient(options: Endpoint & { readonly socket: string }): Ad
   }
 }
 
-function readResponse(text: string): AdminResponse {
+function readResponse(body: string): AdminResponse {
   try {
-    return parsePlain(text) as AdminResponse
+    return parsePlain(body) as AdminResponse
   } catch {
     throw fault('file_held', 'the process that holds the file did not answer: see its log')
   }
@@ -48,13 +49,11 @@ function readResponse(text: string): AdminResponse {
 
 function post(agent: Agent, socket: string, body: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
+    const onError = (error: Error): void => reject(cutOff(error))
     const call = request({ agent, socketPath: socket, method: 'POST', path: '/' }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-      response.on('error', (error) => reject(cutOff(error)))
+      text(response).then(resolve, onError)
     })
-    call.on('error', (error) => reject(cutOff(error)))
+    call.on('error', onError)
     call.setHeader('content-type', 'application/json; charset=utf-8')
     call.end(body)
   })
@@ -62,6 +61,6 @@ function post(agent: Agent, socket: string, body: Buffer): Promise<string> {
 
 function cutOff(error: NodeJS.ErrnoException): Error {
   if (error.syscall === 'connect') return error
-  const text = 'the process that holds the file ended before it answered: look whether it was done'
-  return fault('store_failed', text, { cause: error })
+  const why = 'the process that holds the file ended before it answered: look whether it was done'
+  return fault('store_failed', why, { cause: error })
 }
