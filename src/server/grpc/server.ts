@@ -14,11 +14,11 @@ import { keepAlive, systemClock, within } from '../../core/clock.ts'
 import { bugReporter } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
-import { type LimitName, limitsWith } from '../../core/limits.ts'
+import { limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { linger_ms } from '../http/connection.ts'
-import { inputRead, newUnderway } from '../http/underway.ts'
+import { drainOnce, inputRead, newUnderway, type ServerOptions } from '../http/underway.ts'
 import { newCertificateReader } from '../tls/client-certificates.ts'
 import { readTls, type TlsOptions, watchTls } from '../tls/tls-files.ts'
 import { newAuthenticator } from './authenticate.ts'
@@ -32,7 +32,7 @@ import { stream_rpc } from './stream.ts'
 import { search_rpcs, unary_rpcs, wait_rpc } from './unary.ts'
 import { watch_rpc } from './watch.ts'
 
-export interface GrpcOptions {
+export interface GrpcOptions extends ServerOptions {
   /** Default `127.0.0.1`. */
   readonly host?: string
   /** 0 picks a free one. */
@@ -45,13 +45,6 @@ export interface GrpcOptions {
   readonly reflection?: boolean
   /** No TLS, for tests on loopback: every caller may use every process. */
   readonly plain?: true
-  /**
-   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
-   * limits of ops, tasks and the queue are the engine's.
-   */
-  readonly limits?: Partial<Record<LimitName, number>>
-  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
-  readonly onBug?: (error: unknown) => void
 }
 
 export interface GrpcServer {
@@ -152,13 +145,9 @@ export async function serveGrpc(engine: Engine, options: GrpcOptions): Promise<G
   }
   const address = hostAndPort(host, listener.address.port)
   served.emit('listening', { server: 'grpc', address })
-  let drained: Promise<void> | undefined
   return {
     address,
-    drain() {
-      drained ??= drain()
-      return drained
-    },
+    drain: drainOnce(drain),
   }
 }
 

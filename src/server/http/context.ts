@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServerName } from '../../core/counters.ts'
 import { bugReporter } from '../../core/events.ts'
-import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
+import { type Limits, limitsWith } from '../../core/limits.ts'
 import type { Span, TraceContext } from '../../core/tracing.ts'
 import { readPublicUrl } from '../../engine/access/addresses.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
@@ -14,6 +14,7 @@ import { type ServedEngine, type Staleness, servedEngine } from '../../engine/se
 import { newUnverifiedBodies, type UnverifiedBodies } from './body.ts'
 import type { Connection, Pipelined } from './connection.ts'
 import { address_paths, routeUnder, type Target } from './path.ts'
+import type { ServerOptions } from './underway.ts'
 
 /** What every request of a running server needs. */
 export interface ServerContext extends Pipelined {
@@ -58,7 +59,7 @@ export interface RequestTrace {
   context: TraceContext | undefined
 }
 
-export interface HttpHandlerOptions {
+export interface HttpHandlerOptions extends ServerOptions {
   /** A path before `/api`, such as `/conveyor`. */
   readonly base?: string
   /**
@@ -72,13 +73,6 @@ export interface HttpHandlerOptions {
    * requests need another server or handler. Default false.
    */
   readonly sync?: boolean
-  /**
-   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
-   * limits of ops, tasks and the queue are the engine's.
-   */
-  readonly limits?: Partial<Record<LimitName, number>>
-  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
-  readonly onBug?: (error: unknown) => void
 }
 
 /** Throws a RangeError for an invalid option. `serveAddresses` must follow before a request. */

@@ -25,7 +25,7 @@ import { routeUnder } from './path.ts'
 import { replyFault } from './reply.ts'
 import { answer } from './request.ts'
 import { newRequestTrace } from './request-trace.ts'
-import { inputRead, newUnderway, whenOver } from './underway.ts'
+import { drainOnce, inputRead, newUnderway, whenOver } from './underway.ts'
 
 export interface HttpHandler {
   /**
@@ -120,7 +120,6 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     }
   }
 
-  let drained: Promise<void> | undefined
   async function drain(): Promise<void> {
     context.draining = true
     await inputRead(() => seen)
@@ -128,12 +127,7 @@ export function createHandler(engine: Engine, options: HttpHandlerOptions = {}):
     await underway.quiet(context.limits.drain_ms_max)
   }
 
-  return Object.assign(serve as HttpHandler, {
-    drain: () => {
-      drained ??= drain()
-      return drained
-    },
-  })
+  return Object.assign(serve as HttpHandler, { drain: drainOnce(drain) })
 }
 
 /** Ends the reading of a body that does not arrive in time; `serveHttp` leaves that to node. */

@@ -11,6 +11,7 @@ import type { Limits } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { allowOwnCalls, type HttpHandlerOptions, newContext, serveAddresses } from './context.ts'
 import { attachEvents } from './server-events.ts'
+import { drainOnce } from './underway.ts'
 
 export interface HttpOptions extends HttpHandlerOptions {
   /** Default `127.0.0.1`. */
@@ -57,15 +58,11 @@ export async function serveHttp(engine: Engine, options: HttpOptions = {}): Prom
   serveAddresses(context)
   allowOwnCalls(url, context.engine)
   context.engine.emit('listening', { server: context.name, url })
-  let drained: Promise<void> | undefined
   return {
     url,
     public_url: context.public_url,
     address,
-    drain() {
-      drained ??= drain()
-      return drained
-    },
+    drain: drainOnce(drain),
   }
 }
 

@@ -1,9 +1,10 @@
 /**
- * Counts the requests under way and reports their end, so that a draining server can wait.
+ * What all servers share: their options, and a drain that waits for the requests under way.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { keepAlive, nextTurn, systemClock, within } from '../../core/clock.ts'
+import type { LimitName } from '../../core/limits.ts'
 
 export interface Underway {
   begin(): void
@@ -84,4 +85,24 @@ export function whenOver(
   socket.once('close', () => {
     for (const one of ends) one()
   })
+}
+
+/** Drains with the first call; later calls get the same promise. */
+export function drainOnce(drain: () => Promise<void>): () => Promise<void> {
+  let drained: Promise<void> | undefined
+  return () => {
+    drained ??= drain()
+    return drained
+  }
+}
+
+/** The options of every server. */
+export interface ServerOptions {
+  /**
+   * A server's own limits bound its connections, heads and bodies; `ops_max` can only be lowered;
+   * limits of ops, tasks and the queue are the engine's.
+   */
+  readonly limits?: Partial<Record<LimitName, number>>
+  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
+  readonly onBug?: (error: unknown) => void
 }

@@ -15,12 +15,18 @@ import { newCounters } from '../../core/counters.ts'
 import { bugReporter, type Emit } from '../../core/events.ts'
 import { fault } from '../../core/faults.ts'
 import { hostAndPort, isLoopback } from '../../core/host.ts'
-import { type LimitName, type Limits, limitsWith } from '../../core/limits.ts'
+import { type Limits, limitsWith } from '../../core/limits.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { type ServedEngine, servedEngine } from '../../engine/served-engine.ts'
 import { httpFault } from '../http/fault-response.ts'
 import { boundsOf } from '../http/server.ts'
-import { newUnderway, stopAccepting, whenOver } from '../http/underway.ts'
+import {
+  drainOnce,
+  newUnderway,
+  type ServerOptions,
+  stopAccepting,
+  whenOver,
+} from '../http/underway.ts'
 import { newCertificateReader, refuseHandshakes } from '../tls/client-certificates.ts'
 import { readTls, secureOptions, type TlsOptions, type TlsSet, watchTls } from '../tls/tls-files.ts'
 import {
@@ -44,7 +50,7 @@ import { refuseConnections } from './refused-connections.ts'
 /** Connections besides those of readers. More are closed unread. */
 const other_connections_max = 64
 
-export interface OperatorOptions {
+export interface OperatorOptions extends ServerOptions {
   /** Default `127.0.0.1`. Any but a loopback address or `localhost` needs `tls` or `token`. */
   readonly host?: string
   /** Default 8081; 0 picks a free one. */
@@ -65,10 +71,6 @@ export interface OperatorOptions {
   /** The addresses of the engine's other servers, for the commands that the page shows. */
   readonly servers?: ConsoleOptions['servers']
   readonly command_line?: ConsoleOptions['command_line']
-  /** Bounds of the listener's own connections, heads and readers. */
-  readonly limits?: Partial<Record<LimitName, number>>
-  /** Receives bugs: exceptions that are no Fault. The caller gets `internal_error`. */
-  readonly onBug?: (error: unknown) => void
 }
 
 export interface OperatorServer {
@@ -221,7 +223,6 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
   }
 
   observers.emit('listening', { server: 'operator', url })
-  let drained: Promise<void> | undefined
   return {
     url,
     address,
@@ -243,10 +244,7 @@ async function openListener(source: Source, options: OperatorOptions): Promise<N
       running.reader = reader && servedEngine(reader)
       watchEngine()
     },
-    drain() {
-      drained ??= drain()
-      return drained
-    },
+    drain: drainOnce(drain),
   }
 }
 
