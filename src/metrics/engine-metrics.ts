@@ -18,6 +18,7 @@ import {
   type Measured,
   type MetricRow,
   metricTable,
+  type ProcessCount,
 } from './table.ts'
 
 export interface EngineMetricsOptions {
@@ -169,11 +170,6 @@ export function metricsIn(register: Registry) {
       for (const name of added) register.removeSingleMetric(name)
     },
   }
-}
-
-export interface ProcessCount {
-  readonly conv_id: string
-  readonly by_status: Partial<Readonly<Record<Status, number>>>
 }
 
 const read_every_ms = 1_000

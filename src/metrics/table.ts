@@ -7,10 +7,15 @@
  */
 import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
 import { eventTable } from '../core/event-table.ts'
+import type { Status } from '../core/model.ts'
 import { version } from '../core/version.ts'
 import type { EngineStatistics, Readiness } from '../engine/api/statistics-api.ts'
 import type { FileNumbers } from '../store/store.ts'
-import type { ProcessCount } from './engine-metrics.ts'
+
+export interface ProcessCount {
+  readonly conv_id: string
+  readonly by_status: Partial<Readonly<Record<Status, number>>>
+}
 
 /** The source of the values of a scrape. */
 export interface Measured {
