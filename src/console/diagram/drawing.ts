@@ -15,7 +15,6 @@ export interface Box {
   readonly kind: 'logic' | 'start' | 'end' | 'escalation'
   /** What it does, in a few words, such as `callback, timer`. */
   readonly does: string
-  /** Its upper left corner. */
   readonly x: number
   readonly y: number
   readonly width: number

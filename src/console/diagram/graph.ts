@@ -16,7 +16,6 @@ export interface GraphBox extends Pick<Box, 'node_id' | 'title' | 'kind' | 'does
 }
 
 export interface GraphEdge extends Pick<Edge, 'kind' | 'label'> {
-  /** Indices into `boxes`. */
   readonly from: number
   readonly to: number
 }
@@ -76,7 +75,6 @@ export function unionOf(first: Graph, second: Graph): Graph {
 
 type Found = readonly [to_id: JsonValue | undefined, kind: Edge['kind'], label: string]
 
-/** A `go` after conditions is where none of them holds. */
 function logicEdges(logics: readonly JsonObject[]): Found[] {
   const first_condition = logics.findIndex(({ type }) => type === 'go_if_const')
   return logics.flatMap((logic, at): Found[] => {

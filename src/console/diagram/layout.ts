@@ -9,7 +9,6 @@ import { label_height_px, labelWidth } from './text.ts'
 export const box_px = { width: 190, height: 58 } as const
 
 export interface Layout {
-  /** Of each box. */
   readonly middles: readonly Point[]
   readonly routes: readonly Route[]
 }
@@ -33,14 +32,12 @@ export function overlap(a: Rect, b: Rect): boolean {
   return Math.abs(a.x - b.x) < a.half_x + b.half_x && Math.abs(a.y - b.y) < a.half_y + b.half_y
 }
 
-/** A straight part of an edge. */
 export type Part = readonly [from: Point, to: Point]
 
 export function partsOf(points: readonly Point[]): Part[] {
   return points.slice(1).map((to, at) => [points[at] as Point, to])
 }
 
-/** The rectangle between two corners. */
 export function rectBetween(a: Point, b: Point): Rect {
   return {
     ...{ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 },
@@ -48,7 +45,6 @@ export function rectBetween(a: Point, b: Point): Rect {
   }
 }
 
-/** To a tenth of a pixel, which keeps pictures short. */
 export function tenth(px: number): number {
   return Math.round(px * 10) / 10
 }

@@ -25,7 +25,6 @@ const logic_words: Readonly<Record<string, readonly [does: string, fails: string
   ...Object.fromEntries(handler_types.map((type) => [type, [`handler ${type}`, 'handler fails']])),
 }
 
-/** Undefined where the logic only leads on. */
 export function doesOf({ type, mode, throw_exception }: JsonObject): string | undefined {
   if (type === 'go' || type === 'go_if_const') return undefined
   if (type === 'api_copy' && mode === 'modify') return 'modify a task'
@@ -90,7 +89,6 @@ function isTemplate(value: string): boolean {
   return whole_template.test(value)
 }
 
-/** `{{a}}` alone is `a`. */
 function bare(value: string): string {
   return whole_template.exec(value)?.[1] ?? value
 }

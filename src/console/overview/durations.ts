@@ -6,14 +6,12 @@ import { countAt, countsUpTo, newRollingCount } from '../../core/rolling-count.t
 
 export interface Durations {
   add(ms: number): void
-  /** Undefined without any. */
   read(): { readonly p50: number; readonly p99: number } | undefined
 }
 
 const seconds = 10
 const first_ms = 0.01
 const growth = 1.2
-/** Up to more than two minutes. */
 const buckets = 90
 
 export function newDurations(now_ms: () => number): Durations {

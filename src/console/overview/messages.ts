@@ -44,7 +44,6 @@ export interface FailedTasks {
 export interface FailedGroup {
   readonly conv_id: string
   readonly node_id: string
-  /** Of the process and of the node. */
   readonly title: string
   readonly node_title: string
   readonly tag: string
@@ -60,7 +59,6 @@ export interface Health {
   readonly uptime_s: number
   /** Of the commits of the last ten seconds; undefined without one. */
   readonly commit_ms?: { readonly p50: number; readonly p99: number }
-  /** In the last ten seconds. */
   readonly ops_per_s: number
   readonly queue: { readonly ops: number; readonly bytes: number }
   readonly due_lag_ms: number

@@ -70,7 +70,6 @@ function SignInAgain() {
   )
 }
 
-/** How long to wait where the server does not answer at the start. */
 const again_ms = 2_000
 
 async function begin(): Promise<void> {

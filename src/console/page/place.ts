@@ -4,7 +4,6 @@
  */
 import { signal } from '@preact/signals'
 
-/** The path that the page is served under, such as `/console`. */
 export const base = document.querySelector<HTMLMetaElement>('meta[name=base]')?.content ?? ''
 
 export type Place =

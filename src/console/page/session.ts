@@ -23,7 +23,6 @@ export const has_ended = signal(false)
 export const is_outdated = signal(false)
 /** Why the link that the page was opened with has not signed in. */
 export const link_fault = signal<unknown>(undefined)
-/** Whether the last call was answered, in whatever way. */
 export const is_reachable = signal(true)
 
 /** A refusal of the server, or a connection that broke: `unreachable`. */
@@ -83,7 +82,6 @@ export async function takeLink(): Promise<void> {
   })
 }
 
-/** Rejects with a CallFault. */
 export async function beginSession(by: SignIn): Promise<void> {
   begin((await post('sign_in', by, answer_ms_max)) as Session)
 }

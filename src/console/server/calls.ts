@@ -27,7 +27,6 @@ export const calls: CallTable = {
   ...{ pause, resume, import: importCall },
 }
 
-/** A row of the table, whichever it is. */
 export interface Row {
   readonly right: Right
   readonly input_bytes_max?: number
@@ -42,7 +41,6 @@ export function rowOf(name: string): Row | undefined {
 export interface CallParts extends Pick<ConsoleSource, 'limits' | 'emit'> {
   readonly readBody: BodyReader
   readonly rightOf: Entrance['rightOf']
-  /** Throws where there is no engine now. */
   context(): CallContext
 }
 

@@ -30,7 +30,6 @@ const bodies_bytes_max = 96 * 1024 * 1024
 
 /** Beside calls, files and the page itself. */
 const own_paths: readonly string[] = ['/session', '/live', '/export']
-/** Of one refusal. */
 const mistakes_max = 1_000
 
 export interface ConsolePage {

@@ -61,7 +61,6 @@ export interface ShownTask extends TaskView {
 }
 
 export interface BoundTask extends NamedTask {
-  /** Of its process. */
   readonly title: string
 }
 

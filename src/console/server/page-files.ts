@@ -96,7 +96,6 @@ function refuseUnbuilt(cause: unknown): never {
   throw Object.assign(httpFault('not_found', text), { cause })
 }
 
-/** The HTML of every place of the page. */
 function pageText(base: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -15,7 +15,6 @@ export const link_ms_max = 600_000
 
 const secret_bytes = 32
 
-/** Who has signed in. */
 export interface Who {
   /** In the log. */
   readonly name: string
@@ -26,7 +25,6 @@ export interface Who {
 export interface OpenSession extends Who {
   /** Every call that may change something sends it. */
   readonly token: string
-  /** Aborted at its end. */
   readonly signal: AbortSignal
 }
 
@@ -45,7 +43,6 @@ export interface Sessions {
   /** Whether it goes on; one whose time is over ends. */
   goesOn(session: OpenSession): boolean
   end(session: OpenSession): void
-  /** Ends all. */
   close(): void
 }
 

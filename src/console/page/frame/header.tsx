@@ -35,7 +35,6 @@ export function Header() {
   )
 }
 
-/** As in icon.svg, in the colour of the text. */
 function Mark() {
   return (
     <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true" class="mark">

@@ -12,12 +12,10 @@ import { countText, rateText, status_words, statuses } from '../parts/texts.ts'
 export type Counts = Pick<NodeCounts, 'by_status' | 'due_soon'>
 
 export interface GraphCounts {
-  /** The last frame; undefined before the first. */
   readonly last: ReadonlySignal<ProcessCounts | undefined>
   /** The edges that have had a rate, by `edgeKey`. */
   readonly flowing: ReadonlySignal<readonly string[]>
   of(node_id: string): ReadonlySignal<Counts>
-  /** Tasks a second along an edge. */
   rateOf(key: string): ReadonlySignal<number>
   take(frame: ProcessCounts): void
 }
@@ -98,7 +96,6 @@ function isSame(one: Counts, other: Counts): boolean {
   )
 }
 
-/** Of all nodes, by status. */
 export function totalsOf(frame: ProcessCounts | undefined): Counts['by_status'] {
   const totals: Partial<Record<Status, number>> = {}
   for (const { by_status } of frame?.nodes ?? []) {

@@ -17,7 +17,6 @@ const corner_px = 8
 interface Seen {
   readonly drawing: Drawing
   readonly seen: Area
-  /** Too far to read anything: lines are drawn alone. */
   readonly is_far: boolean
 }
 

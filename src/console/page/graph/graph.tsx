@@ -24,9 +24,7 @@ export interface GraphProps {
   readonly marks?: ReadonlyMap<string, Mark>
   /** Where a task went, by `edgeKey`: these edges are drawn strongly. */
   readonly passed?: ReadonlySet<string>
-  /** The node whose box is drawn as open. */
   readonly opened?: ReadonlySignal<string | undefined>
-  /** The node that is brought into sight. */
   readonly shows?: ReadonlySignal<string | undefined>
   onOpen(node_id: string): void
 }

@@ -18,7 +18,6 @@ interface NodeProps {
   readonly box: Box
   readonly counts: ReadonlySignal<Counts> | undefined
   readonly mark: Mark | undefined
-  /** Too far to read anything: the box is drawn alone. */
   readonly is_far: ReadonlySignal<boolean>
   readonly opened: ReadonlySignal<string | undefined> | undefined
   onOpen(node_id: string): void
@@ -82,7 +81,6 @@ function Badges({ counts: { by_status, due_soon } }: { readonly counts: Counts }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** Exact to four digits; the panel has all of them. */
 function short(count: number): string {
   return count < 10_000 ? String(count) : compact.format(count)
 }

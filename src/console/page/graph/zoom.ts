@@ -25,7 +25,6 @@ export interface Size {
   readonly height: number
 }
 
-/** A part of the graph, in its own pixels. */
 export interface Area {
   readonly left: number
   readonly top: number
@@ -41,9 +40,7 @@ export interface Zoom {
   out(): void
   /** All of the graph, where it is no smaller than it can be drawn. */
   fit(): void
-  /** As large as drawn. */
   reset(): void
-  /** Brings a point of the graph into the middle. */
   show(x: number, y: number): void
 }
 

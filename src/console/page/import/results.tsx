@@ -30,7 +30,6 @@ function Warning({ text }: { readonly text: string }) {
   )
 }
 
-/** Of a file that is refused. */
 export function WarningList({ warnings }: { readonly warnings: readonly Mistake[] }) {
   return (
     <ul>
@@ -93,7 +92,6 @@ export function ImportResults({ result }: { readonly result: ImportResult }) {
 
 interface MistakeListProps {
   readonly mistakes: readonly Mistake[]
-  /** Shows the node in the graph. */
   readonly onOpen: ((node_id: string) => void) | undefined
 }
 
@@ -119,7 +117,6 @@ export function MistakeList({ mistakes, onOpen }: MistakeListProps) {
   )
 }
 
-/** Above the graph, until they are put away. */
 export function Mistakes({ state }: { readonly state: ProcessState }) {
   const { mistakes, in_sight } = state
   if (mistakes.value.length === 0) return null

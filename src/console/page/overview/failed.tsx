@@ -11,7 +11,6 @@ import { set } from '../parts/set.ts'
 import { countText } from '../parts/texts.ts'
 import { Count, Time } from '../parts/values.tsx'
 
-/** Shown before the reader asks for all of them. */
 const first_groups = 8
 
 export function Failed({ failed }: { readonly failed: ReadonlySignal<FailedTasks | undefined> }) {

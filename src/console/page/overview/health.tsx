@@ -33,7 +33,6 @@ export function HealthNotes({ health }: HealthProps) {
   )
 }
 
-/** What stands between backquotes is a command. */
 function withCode(text: string) {
   return text.split('`').map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))
 }

@@ -57,7 +57,6 @@ function from_process(conv_id: string): Commands {
   ]
 }
 
-/** What to do next where there is nothing to see. */
 function Begin({ commands }: { readonly commands: Commands }) {
   const is_empty = commands === from_nothing
   return (

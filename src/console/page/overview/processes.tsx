@@ -12,7 +12,6 @@ import { given, keep } from '../place.ts'
 import { type LiveRow, matching, type SortKey, sorted, sorters } from './state.ts'
 
 const sort_every_ms = 5_000
-/** Rows drawn at first, and again each time that the reader comes to their end. */
 const rows_at_once = 60
 
 const columns: readonly Column<LiveRow>[] = [

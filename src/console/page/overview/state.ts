@@ -26,26 +26,21 @@ export interface LiveRow {
   readonly done_a_minute: ReadonlySignal<number>
 }
 
-export interface OverviewState {
-  /** Another array when a process comes or goes. Undefined before the first frame. */
-  readonly rows: ReadonlySignal<readonly LiveRow[] | undefined>
-  readonly failed: ReadonlySignal<FailedTasks | undefined>
-  readonly health: ReadonlySignal<Health | undefined>
-  take(overview: Overview, is_whole: boolean): void
-}
+export type OverviewState = ReturnType<typeof newOverviewState>
 
 interface OwnRow extends LiveRow {
   readonly take: (row: ProcessRow) => void
 }
 
-export function newOverviewState(): OverviewState {
+export function newOverviewState() {
   const known = new Map<string, OwnRow>()
+  /** Another array when a process comes or goes. Undefined before the first frame. */
   const rows = signal<readonly LiveRow[] | undefined>(undefined)
   const failed = signal<FailedTasks | undefined>(undefined)
   const health = signal<Health | undefined>(undefined)
   return {
     ...{ rows, failed, health },
-    take(overview, is_whole) {
+    take(overview: Overview, is_whole: boolean): void {
       const { processes, removed } = overview
       const named = is_whole ? new Set(processes.map(({ conv_id }) => conv_id)) : undefined
       const gone = named === undefined ? removed : [...known.keys()].filter((id) => !named.has(id))
@@ -113,7 +108,6 @@ export function sorted(rows: readonly LiveRow[], key: SortKey, is_down: boolean)
   )
 }
 
-/** Those whose title or id has the text in it. */
 export function matching(rows: readonly LiveRow[], text: string): readonly LiveRow[] {
   const sought = text.trim().toLowerCase()
   if (sought === '') return rows

@@ -21,7 +21,6 @@ interface ButtonProps {
   readonly class?: string
   readonly is_pressed?: boolean
   readonly is_expanded?: boolean
-  /** While a form submits. */
   readonly is_running?: boolean
   readonly children: ComponentChildren
 }
@@ -59,7 +58,6 @@ export function Button(props: ButtonProps) {
   )
 }
 
-/** Of a form, whose `onSubmit` does it. */
 export function SubmitButton({
   is_running,
   children,

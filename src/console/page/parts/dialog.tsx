@@ -60,7 +60,6 @@ interface ConfirmProps {
   readonly onClose: () => void
   readonly is_danger?: boolean
   readonly why_not?: string | false | undefined
-  /** What will happen, in words. */
   readonly children?: ComponentChildren
 }
 

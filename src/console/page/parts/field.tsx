@@ -5,16 +5,15 @@ import { useId } from 'preact/hooks'
 
 interface FieldProps {
   readonly label: string
-  /** What is typed. */
-  readonly value: Signal<string>
+  /** What is typed; a plain string is changed by `onChange`. */
+  readonly value: Signal<string> | string
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
   readonly type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
   /** One of these, by value and what is shown. */
   readonly options?: readonly (readonly [value: string, text: string])[]
-  /** Lines of a text of several. */
   readonly lines?: number
-  readonly placeholder?: string
+  readonly placeholder?: string | undefined
   readonly autocomplete?: string
   readonly is_required?: boolean
   readonly onChange?: (value: string) => void
@@ -24,12 +23,12 @@ export function Field(props: FieldProps) {
   const { label, value, hint, problem, type = 'text', options, lines } = props
   const id = useId()
   const change = ({ currentTarget }: { currentTarget: { value: string } }) => {
-    value.value = currentTarget.value
+    if (typeof value !== 'string') value.value = currentTarget.value
     props.onChange?.(currentTarget.value)
   }
   const shared = {
     id,
-    value: value.value,
+    value: typeof value === 'string' ? value : value.value,
     required: props.is_required ?? false,
     'aria-invalid': problem !== undefined,
     'aria-describedby': `${id}-hint`,

@@ -40,31 +40,31 @@ export function Link({ to, given, class: look, label, is_current, children }: Li
   )
 }
 
-interface ProcessLinkProps {
+/** A process by its title, else by its id. */
+export function ProcessLink({
+  conv_id,
+  title,
+}: {
   readonly conv_id: string
   readonly title?: string | ReadonlySignal<string>
-  readonly class?: string
-}
-
-/** By its title, else by its id. */
-export function ProcessLink({ conv_id, title, class: look = '' }: ProcessLinkProps) {
+}) {
   return (
-    <Link to={{ name: 'process', conv_id }} class={look}>
+    <Link to={{ name: 'process', conv_id }}>
       <bdi>{title || conv_id}</bdi>
     </Link>
   )
 }
 
-interface TaskLinkProps {
+/** A task by the ref that its caller gave it, else by its id. */
+export function TaskLink({
+  obj_id,
+  ref_text,
+}: {
   readonly obj_id: string
-  /** The caller's name of the task; a task without one is named by its id. */
-  readonly ref_text?: string | null | undefined
-  readonly class?: string
-}
-
-export function TaskLink({ obj_id, ref_text, class: look = '' }: TaskLinkProps) {
+  readonly ref_text?: string | null
+}) {
   return (
-    <Link to={{ name: 'task', obj_id }} class={look}>
+    <Link to={{ name: 'task', obj_id }}>
       <bdi>{ref_text || obj_id}</bdi>
     </Link>
   )

@@ -25,7 +25,6 @@ export interface Sorting {
 }
 
 interface TableProps<Row extends object> {
-  /** What it is of, for screen readers. */
   readonly label: string
   /** Made once: other columns draw all rows again. */
   readonly columns: readonly Column<Row>[]
@@ -33,9 +32,7 @@ interface TableProps<Row extends object> {
   readonly keyOf: (row: Row) => string
   readonly sorting?: Sorting
   readonly onSort?: (sorting: Sorting) => void
-  /** Absent where nothing more is to come. */
   readonly more?: (() => unknown) | undefined
-  /** In place of rows where there is none. */
   readonly empty?: ComponentChildren
   readonly classOf?: (row: Row) => string
   readonly class?: string

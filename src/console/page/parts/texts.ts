@@ -26,7 +26,6 @@ export function countText(count: number): string {
   return grouped.format(count).replaceAll(',', '\u202f')
 }
 
-/** `1 task`, `12 345 tasks`. */
 export function tasksText(count: number): string {
   return count === 1 ? '1 task' : `${countText(count)} tasks`
 }

@@ -22,7 +22,6 @@ export function say(text: string): void {
   setTimeout(() => close(id), good_ms)
 }
 
-/** With whatever a call has thrown. */
 export function sayFault(fault: unknown): void {
   add({ fault })
 }
@@ -38,7 +37,6 @@ function close(closed: number): void {
   toasts.value = toasts.value.filter(({ id }) => id !== closed)
 }
 
-/** Once in the page. */
 export function Toasts() {
   return (
     <div class="toasts" role="log" aria-live="polite" aria-label="Messages">

@@ -124,7 +124,6 @@ export function StatusBadge({ status, word }: { readonly status: Badge; readonly
 
 interface TimeProps {
   readonly ms: number
-  /** Default `relative`. */
   readonly as?: 'relative' | 'exact' | 'both'
 }
 

@@ -4,7 +4,6 @@
  */
 
 import { useComputed, useSignal } from '@preact/signals'
-import { useId } from 'preact/hooks'
 import type { ProcessPage } from '../../server/messages.ts'
 import { totalsOf } from '../graph/counts.ts'
 import { Import } from '../import/import.tsx'
@@ -18,7 +17,7 @@ import { Count, StatusBadge } from '../parts/values.tsx'
 import { base } from '../place.ts'
 import { call, may } from '../session.ts'
 import type { ProcessState } from './state.ts'
-import { Versions } from './versions.tsx'
+import { VersionChoice, Versions } from './versions.tsx'
 
 interface HeadProps {
   readonly state: ProcessState
@@ -69,25 +68,19 @@ function Bar({ state, page }: HeadProps) {
   const { row, version, versions, drawing } = page
   const { laid_out } = state.shown.value
   const compares = useSignal(false)
-  const id = useId()
   const can_turn = drawing.places === 'drawn' || laid_out === true
   return (
     <div class="process-bar">
-      <label for={id}>Version</label>
-      <select
-        id={id}
+      <VersionChoice
+        label="Version"
+        versions={versions}
         value={version}
-        onChange={({ currentTarget: { value } }) => {
-          const wanted = Number(value) === row.version ? {} : { version: Number(value) }
-          void state.show({ ...wanted, ...(laid_out ? { laid_out } : {}) })
+        used={row.version}
+        onChange={(wanted) => {
+          const shown = wanted === row.version ? {} : { version: wanted }
+          void state.show({ ...shown, ...(laid_out ? { laid_out } : {}) })
         }}
-      >
-        {versions.map((one) => (
-          <option key={one} value={one}>
-            {one === row.version ? `${one}, in use` : one}
-          </option>
-        ))}
-      </select>
+      />
       {versions.length > 1 && <Button act={() => set(compares, true)}>Compare…</Button>}
       {can_turn && (
         <Button

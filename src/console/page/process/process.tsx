@@ -43,7 +43,6 @@ export function ProcessView({ conv_id }: { readonly conv_id: string }) {
   )
 }
 
-/** A link may say which node is to be open. */
 function nodeOf(what: unknown): string | undefined {
   const { node_id } = (what ?? {}) as { node_id?: unknown }
   return typeof node_id === 'string' ? node_id : undefined

@@ -45,8 +45,18 @@ export function Versions({ page: { row, version, versions }, onClose }: Versions
     <Dialog title="Two versions" onClose={onClose} is_wide>
       <div class="versions">
         <div class="versions-bar">
-          <Choice label="From" versions={versions} value={from.value} onChange={from} />
-          <Choice label="To" versions={versions} value={to.value} onChange={to} />
+          <VersionChoice
+            label="From"
+            versions={versions}
+            value={from.value}
+            onChange={(one) => set(from, one)}
+          />
+          <VersionChoice
+            label="To"
+            versions={versions}
+            value={to.value}
+            onChange={(one) => set(to, one)}
+          />
         </div>
         <FaultText fault={fault.value} />
         {changes.value === undefined && fault.value === undefined && <p>Comparing…</p>}
@@ -60,10 +70,12 @@ interface ChoiceProps {
   readonly label: string
   readonly versions: readonly number[]
   readonly value: number
-  readonly onChange: { value: number }
+  readonly onChange: (version: number) => void
+  /** The version in use, if that is marked. */
+  readonly used?: number
 }
 
-function Choice({ label, versions, value, onChange }: ChoiceProps) {
+export function VersionChoice({ label, versions, value, onChange, used }: ChoiceProps) {
   const id = useId()
   return (
     <>
@@ -71,11 +83,11 @@ function Choice({ label, versions, value, onChange }: ChoiceProps) {
       <select
         id={id}
         value={value}
-        onChange={({ currentTarget }) => set(onChange, Number(currentTarget.value))}
+        onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}
       >
         {versions.map((one) => (
           <option key={one} value={one}>
-            {one}
+            {one === used ? `${one}, in use` : one}
           </option>
         ))}
       </select>
@@ -115,14 +127,15 @@ function Changes({ changes, from, to }: ChangesProps) {
     <>
       <p role="status">{summaryOf(changes)}</p>
       <div class="versions-graphs">
-        <figure>
-          <figcaption>Version {from}</figcaption>
-          <Graph name={`Version ${from}`} drawing={changes.from} marks={marked} onOpen={show} />
-        </figure>
-        <figure>
-          <figcaption>Version {to}</figcaption>
-          <Graph name={`Version ${to}`} drawing={changes.to} marks={marked} onOpen={show} />
-        </figure>
+        {(['from', 'to'] as const).map((side) => {
+          const name = `Version ${side === 'from' ? from : to}`
+          return (
+            <figure key={side}>
+              <figcaption>{name}</figcaption>
+              <Graph name={name} drawing={changes[side]} marks={marked} onOpen={show} />
+            </figure>
+          )
+        })}
       </div>
       {nodes.map(({ node_id, title, change, lines: own }, at) => (
         <section key={node_id} id={`${id}-${at}`} tabIndex={-1} class={`change ${change}`}>

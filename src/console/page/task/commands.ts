@@ -22,7 +22,6 @@ export interface Servers {
 export interface Command {
   readonly name: 'curl' | 'Node' | 'grpcurl'
   readonly text: string
-  /** What has to be there first. */
   readonly needs: string
 }
 
@@ -110,13 +109,11 @@ function grpcurl({ data_text, ...target }: ToCopy, address: string): string {
 `
 }
 
-/** JSON of the members, and of one more whose value is JSON text already. */
 function jsonWith(members: object, name: string, text: string | undefined): string {
   const json = JSON.stringify(members)
   return text === undefined ? json : `${json.slice(0, -1)},"${name}":${text}}`
 }
 
-/** As a word of a shell. */
 function quoted(text: string): string {
   return /^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -36,7 +36,6 @@ interface Draft {
   readonly after: ExactObject
 }
 
-/** Shorter data is seen at a glance. */
 const searched_chars_min = 400
 const empty: ExactObject = new Map()
 
@@ -180,7 +179,6 @@ export function TaskData({ task, why_not }: TaskDataProps) {
   )
 }
 
-/** A browser scrolls to the caret as the focus comes. */
 function showAt(area: HTMLTextAreaElement | null | undefined, at: number): void {
   area?.blur()
   area?.setSelectionRange(at, at + 1)
@@ -196,7 +194,6 @@ export function indented(text: string): string {
   return indentedText(dataOf(text))
 }
 
-/** What a modify does to a task as it is now. */
 function sendText({ status, wait, node_title, node_id }: ShownTask): string {
   if (wait?.for === 'callback') {
     return `It waits for a callback in ${node_title ?? node_id}: this data is one, so it goes on.`

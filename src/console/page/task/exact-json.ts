@@ -11,12 +11,10 @@ export interface ExactNumber {
 export type ExactObject = ReadonlyMap<string, Exact>
 export type Exact = null | boolean | string | ExactNumber | readonly Exact[] | ExactObject
 
-/** As the engine allows at the most. */
 const levels_max = 1_000
 
 export interface JsonMistake {
   readonly mistake: string
-  /** Where in the text. */
   readonly at: number
 }
 
@@ -35,7 +33,6 @@ export function parseExact(text: string): { readonly value: Exact } | JsonMistak
   }
 }
 
-/** JSON of one object, as data is. */
 export function parseObject(text: string): { readonly value: ExactObject } | JsonMistake {
   const read = parseExact(text)
   if ('mistake' in read || isExactObject(read.value)) return read as { value: ExactObject }
@@ -50,7 +47,6 @@ export function isList(value: Exact | undefined): value is readonly Exact[] {
   return Array.isArray(value)
 }
 
-/** Its text on one line. */
 export function exactText(value: Exact): string {
   if (isList(value)) return `[${value.map(exactText).join(',')}]`
   if (!isExactObject(value)) return scalarText(value)
@@ -61,10 +57,8 @@ export function exactText(value: Exact): string {
 /** A list that is this short, or has more values than `lines_max`, is one line. */
 const line_chars_max = 60
 const lines_max = 100
-/** What is deeper is not indented further. */
 const margin_chars_max = 40
 
-/** Its text for people, on many lines. */
 export function indentedText(value: Exact, margin = ''): string {
   const members = isList(value) ? value : isExactObject(value) ? [...value.values()] : []
   if (members.length === 0) return exactText(value)

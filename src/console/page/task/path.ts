@@ -6,9 +6,7 @@ import type { HistoryEntry } from '../../../core/model.ts'
 import { edgeKey } from '../../diagram/drawing.ts'
 
 export interface TaskPath {
-  /** How often it came to each node. */
   readonly nodes: ReadonlyMap<string, number>
-  /** By `edgeKey`. */
   readonly edges: ReadonlySet<string>
 }
 

@@ -4,7 +4,7 @@
  * meanwhile says so beside it.
  */
 
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { useFrames } from '../live.ts'
 import { Button, CopyButton } from '../parts/button.tsx'
@@ -24,7 +24,6 @@ import { whyOf } from './words.ts'
 export function TaskView({ obj_id }: { readonly obj_id: string }) {
   const task = useSignal<ShownTask | undefined>(undefined)
   const fault = useSignal<unknown>(undefined)
-  /** As the reader found it. */
   const first = useSignal<ShownTask | undefined>(undefined)
   useFrames(
     { view: 'task', obj_id },
@@ -144,7 +143,14 @@ function Ended({ task, before, is_gone }: EndedProps) {
   )
 }
 
-type Opened = 'callback' | 'retry' | 'move' | 'cancel' | 'copy'
+const dialogs = {
+  callback: CallbackDialog,
+  retry: RetryDialog,
+  move: MoveDialog,
+  cancel: CancelDialog,
+  copy: CopyDialog,
+} as const
+type Opened = keyof typeof dialogs
 
 function Why({ task, is_gone }: { readonly task: ShownTask; readonly is_gone: boolean }) {
   const opened = useSignal<Opened | undefined>(undefined)
@@ -153,6 +159,7 @@ function Why({ task, is_gone }: { readonly task: ShownTask; readonly is_gone: bo
   const look =
     status === 'failed' || wait?.has_handler === false ? 'bad' : isOver(task) ? '' : 'wait'
   const why_not = whyNotChange(task, is_gone)
+  const Opened = opened.value && dialogs[opened.value]
   const button = (what: Opened, text: string, kind: 'plain' | 'main' | 'danger' = 'plain') => (
     <Button kind={kind} act={() => set(opened, what)} why_not={what !== 'copy' && why_not}>
       {text} …
@@ -195,24 +202,7 @@ function Why({ task, is_gone }: { readonly task: ShownTask; readonly is_gone: bo
         )}
         {button('copy', 'Copy a call')}
       </div>
-      <Dialogs task={task} opened={opened} />
+      {Opened && <Opened task={task} onClose={() => set(opened, undefined)} />}
     </section>
   )
-}
-
-interface DialogsProps {
-  readonly task: ShownTask
-  readonly opened: Signal<Opened | undefined>
-}
-
-function Dialogs({ task, opened }: DialogsProps) {
-  const props = {
-    task,
-    onClose: () => set(opened, undefined),
-  }
-  if (opened.value === 'callback') return <CallbackDialog {...props} />
-  if (opened.value === 'retry') return <RetryDialog {...props} />
-  if (opened.value === 'move') return <MoveDialog {...props} />
-  if (opened.value === 'cancel') return <CancelDialog {...props} />
-  return opened.value === 'copy' ? <CopyDialog {...props} /> : null
 }

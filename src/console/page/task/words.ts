@@ -143,7 +143,6 @@ export interface Happening extends HistoryEntry {
   readonly node_title?: string
   /** It came into its node with this; else it was there already. */
   readonly has_moved: boolean
-  /** The task has ended with it. */
   readonly is_end: boolean
   /** Of one that came into its node: how long it stayed; absent where it is there still. */
   readonly stayed_ms?: number

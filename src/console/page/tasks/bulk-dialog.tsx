@@ -18,12 +18,10 @@ import { type BulkWork, effects, newBulkWork, outcomes, refusalText, verbs } fro
 
 interface BulkDialogProps {
   readonly bulk: Bulk
-  /** Which tasks these are, in words. */
   readonly which: string
   readonly onClose: (has_changed: boolean) => void
 }
 
-/** Begins with what a move or data to send needs. */
 export function BulkDialog({ bulk, which, onClose }: BulkDialogProps) {
   const whole = useSignal<Bulk | undefined>(needs(bulk.action) ? undefined : bulk)
   const work = useMemo(() => newBulkWork(call), [])
@@ -56,7 +54,6 @@ interface ResumeDialogProps {
   readonly onClose: () => void
 }
 
-/** A job that was begun before. */
 export function ResumeDialog({ job, onClose }: ResumeDialogProps) {
   const work = useMemo(() => newBulkWork(call, job), [])
   useEffect(() => work.stop, [])
@@ -79,45 +76,36 @@ interface NeededProps {
 function Needed({ bulk, count }: NeededProps) {
   const node_id = useSignal('')
   const typed = useSignal('{}')
-  const nodes = useNodes(bulk.action === 'move' ? String(bulk.filter.conv_id ?? '') : '', sayFault)
+  const is_move = bulk.action === 'move'
+  const nodes = useNodes(is_move ? String(bulk.filter.conv_id ?? '') : '', sayFault)
   const data = parseObject(typed.value)
-  if (bulk.action === 'move') {
-    return (
-      <>
+  const mistake = 'mistake' in data ? data.mistake : undefined
+  const act = async () => {
+    if (is_move) await count({ ...bulk, to_node_id: node_id.value })
+    else if ('value' in data) await count({ ...bulk, data_text: exactText(data.value) })
+  }
+  return (
+    <>
+      {is_move ? (
         <Field
           label="To node"
           value={node_id}
           options={[['', 'choose a node'], ...nodeOptions(nodes)]}
         />
-        <footer>
-          <Button
-            kind="main"
-            act={() => count({ ...bulk, to_node_id: node_id.value })}
-            why_not={node_id.value === '' && 'Choose a node first'}
-          >
-            Count them
-          </Button>
-        </footer>
-      </>
-    )
-  }
-  const mistake = 'mistake' in data ? data.mistake : undefined
-  return (
-    <>
-      <Field
-        label="Data to add, as JSON"
-        value={typed}
-        lines={8}
-        problem={mistake}
-        hint="Its members replace those of the same name, the others stay."
-      />
+      ) : (
+        <Field
+          label="Data to add, as JSON"
+          value={typed}
+          lines={8}
+          problem={mistake}
+          hint="Its fields replace those of the same name, the others stay."
+        />
+      )}
       <footer>
         <Button
           kind="main"
-          act={async () => {
-            if ('value' in data) await count({ ...bulk, data_text: exactText(data.value) })
-          }}
-          why_not={mistake}
+          act={act}
+          why_not={is_move ? node_id.value === '' && 'Choose a node first' : mistake}
         >
           Count them
         </Button>

@@ -3,7 +3,7 @@
  * which it may be stopped. What was stopped goes on where it was, also from another page, because
  * the engine keeps the job.
  */
-import { type Signal, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
 import type { Bulk } from '../../server/messages.ts'
 import type { Call } from './list.ts'
@@ -16,18 +16,9 @@ export interface BulkState {
   readonly fault?: unknown
 }
 
-export interface BulkWork {
-  readonly state: Signal<BulkState>
-  count(bulk: Bulk): Promise<void>
-  /** Ends the counting: what is counted so far is the least that it will be. */
-  run(bulk: Bulk): Promise<void>
-  resume(id: string): Promise<void>
-  /** After the call under way. */
-  stop(): void
-}
+export type BulkWork = ReturnType<typeof newBulkWork>
 
-/** With a job that was begun before, which goes on. */
-export function newBulkWork(call: Call, job?: BulkJob): BulkWork {
+export function newBulkWork(call: Call, job?: BulkJob) {
   const state = signal<BulkState>(
     job === undefined ? { step: 'counting', counted: 0 } : { step: 'stopped', job },
   )
@@ -74,9 +65,11 @@ export function newBulkWork(call: Call, job?: BulkJob): BulkWork {
   return {
     state,
     count,
-    run: (bulk) => work(() => call('bulk', bulk)),
-    resume: (id) => work(() => call('bulk_resume', { id })),
-    stop() {
+    /** Ends the counting: what is counted so far is the least that it will be. */
+    run: (bulk: Bulk) => work(() => call('bulk', bulk)),
+    resume: (id: string) => work(() => call('bulk_resume', { id })),
+    /** After the call under way. */
+    stop(): void {
       has_stopped = true
     },
   }
@@ -89,7 +82,6 @@ export const verbs: Readonly<Record<BulkAction, string>> = {
   modify: 'Send data to',
 }
 
-/** What became of those on which it was done. */
 export const outcomes: Readonly<Record<BulkAction, string>> = {
   retry: 'retried',
   cancel: 'canceled',
@@ -97,7 +89,6 @@ export const outcomes: Readonly<Record<BulkAction, string>> = {
   modify: 'changed',
 }
 
-/** What will happen to each of them. */
 export const effects: Readonly<Record<BulkAction, string>> = {
   retry: 'Each failed one runs again from its node.',
   cancel: 'Each ends as canceled in its node and cannot go on any more. Its ref is free again.',

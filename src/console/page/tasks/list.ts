@@ -3,13 +3,12 @@
  * little matches: then the search goes on by itself, shows its progress, and can be
  * stopped. The page shows a bounded number of tasks at once and then begins a new part.
  */
-import { type Signal, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { SortedBy } from '../../../engine/api/search-api.ts'
 import type { SentFilter } from '../../../task-operations/searches.ts'
 import type { CallName, ConsoleCalls, TaskRow } from '../../server/messages.ts'
 import { filterOf, isObjId, type Search, type SearchMistake } from './search.ts'
 
-/** As session.ts has it. */
 export type Call = <Name extends CallName>(
   name: Name,
   input: ConsoleCalls[Name]['in'],
@@ -21,11 +20,9 @@ export const part_tasks = 1_000
 export interface Progress {
   /** Rows that stood in parts before this one. */
   readonly before: number
-  /** Tasks looked at. */
   readonly scanned: number
   readonly reached_ms?: number
   readonly sorted_by?: SortedBy
-  /** It has more to find. */
   readonly goes_on: boolean
   readonly is_running: boolean
   /** By the reader, or by a refusal: it goes on when he says so. */
@@ -35,31 +32,19 @@ export interface Progress {
 /** What the reader has chosen of it: tasks by their ids, or all that the filter finds. */
 export type Chosen = 'all' | ReadonlySet<string>
 
-export interface TaskList {
-  readonly rows: Signal<readonly TaskRow[]>
-  readonly progress: Signal<Progress>
-  readonly mistakes: Signal<readonly SearchMistake[]>
-  readonly fault: Signal<unknown>
-  /** Of what is shown; absent where a task was found by its id, and where it cannot be meant. */
-  readonly filter: Signal<SentFilter | undefined>
-  begin(search: Search): Promise<void>
-  /** At least one row more, unless it ends, is stopped or refused. */
-  more(): Promise<void>
-  /** Another part, in place of this one. */
-  nextPart(): Promise<void>
-  stop(): void
-}
+export type TaskList = ReturnType<typeof newTaskList>
 
 const at_first: Progress = {
   ...{ before: 0, scanned: 0 },
   ...{ goes_on: false, is_running: false, is_stopped: false },
 }
 
-export function newTaskList(call: Call): TaskList {
+export function newTaskList(call: Call) {
   const rows = signal<readonly TaskRow[]>([])
   const progress = signal<Progress>(at_first)
   const mistakes = signal<readonly SearchMistake[]>([])
   const fault = signal<unknown>(undefined)
+  /** Of what is shown; absent where a task was found by its id, and where it cannot be meant. */
   const filter = signal<SentFilter | undefined>(undefined)
   let newest_first = true
   let cursor: string | undefined
@@ -127,17 +112,19 @@ export function newTaskList(call: Call): TaskList {
 
   return {
     ...{ rows, progress, mistakes, fault, filter, begin },
-    async more() {
+    /** At least one row more, unless it ends, is stopped or refused. */
+    async more(): Promise<void> {
       if (progress.value.is_running) return
       fault.value = undefined
       await fetchPages(run, false)
     },
-    async nextPart() {
+    /** Another part, in place of this one. */
+    async nextPart(): Promise<void> {
       const { before } = progress.value
       progress.value = { ...progress.value, before: before + rows.value.length }
       await fetchPages(run, true)
     },
-    stop() {
+    stop(): void {
       run++
       progress.value = { ...progress.value, is_running: false, is_stopped: true }
     },

@@ -3,7 +3,7 @@
  * choices at once. Nothing of it is in an address.
  */
 
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { nodeOptions, processes, useNodes } from '../known-processes.ts'
 import { Button, SubmitButton } from '../parts/button.tsx'
@@ -81,48 +81,48 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
       }}
     >
       <div class="search-row">
-        <Text label="Ref or id" type="search" value={name} set={(name) => change({ name })} />
-        <Choice
+        <Field label="Ref or id" type="search" value={name} onChange={(name) => change({ name })} />
+        <Field
           label="Process"
           value={conv_id}
           options={[['', 'all processes'], ...processOptions(conv_id)]}
-          set={(conv_id) => choose({ conv_id, node_id: '' })}
+          onChange={(conv_id) => choose({ conv_id, node_id: '' })}
         />
-        <Choice
+        <Field
           label="Node"
           value={node_id}
           options={[
             ['', conv_id === '' ? 'choose a process first' : 'all nodes'],
             ...withOwn(nodeOptions(nodes), node_id),
           ]}
-          set={(node_id) => choose({ node_id })}
+          onChange={(node_id) => choose({ node_id })}
         />
-        <Choice
+        <Field
           label="Status"
           value={status}
           options={status_options}
-          set={(status) => choose({ status })}
+          onChange={(status) => choose({ status })}
         />
-        <Choice
+        <Field
           label="Order"
           value={newest_first ? 'newest' : 'oldest'}
           options={[
             ['newest', 'newest first'],
             ['oldest', 'oldest first'],
           ]}
-          set={(order) => choose({ newest_first: order === 'newest' })}
+          onChange={(order) => choose({ newest_first: order === 'newest' })}
         />
       </div>
       {is_wide.value && (
         <div class="search-row times">
           {times.map(([member, label]) => (
-            <Text
+            <Field
               key={member}
               label={label}
               type="datetime-local"
               value={String(draft.value[member])}
               // Only ended tasks have a time of their end.
-              set={(text) =>
+              onChange={(text) =>
                 change({
                   [member]: text,
                   ...(member.startsWith('ended') && text !== '' && status === 'live'
@@ -176,25 +176,25 @@ function ConditionRow({ number, condition, mistake, set }: ConditionRowProps) {
   return (
     <fieldset class="condition">
       <legend class="unseen">Condition {number} on data</legend>
-      <Text
+      <Field
         label="Path"
         placeholder="order.amount"
         value={path}
-        set={(path) => set({ ...condition, path })}
+        onChange={(path) => set({ ...condition, path })}
         problem={mistake}
       />
-      <Choice
+      <Field
         label="Comparison"
         value={comparison}
         options={comparisons.map((one) => [one, comparison_texts[one]] as const)}
-        set={(comparison) => set({ ...condition, comparison: comparison as Comparison })}
+        onChange={(comparison) => set({ ...condition, comparison: comparison as Comparison })}
       />
       {has_value && (
-        <Text
+        <Field
           label="Value"
           placeholder='100, true or "007"'
           value={value}
-          set={(value) => set({ ...condition, value })}
+          onChange={(value) => set({ ...condition, value })}
           hint={value === '' ? undefined : `compared as ${valueKind(value)}`}
         />
       )}
@@ -203,40 +203,6 @@ function ConditionRow({ number, condition, mistake, set }: ConditionRowProps) {
       </Button>
     </fieldset>
   )
-}
-
-interface TextProps {
-  readonly label: string
-  readonly value: string
-  readonly set: (value: string) => void
-  readonly type?: 'text' | 'search' | 'datetime-local'
-  readonly placeholder?: string
-  readonly hint?: string | undefined
-  readonly problem?: string | undefined
-}
-
-/** The form is one value, so its fields are parts of it. */
-function Text({ value, set, placeholder = '', type = 'text', ...props }: TextProps) {
-  return (
-    <Field {...props} type={type} placeholder={placeholder} value={usePart(value)} onChange={set} />
-  )
-}
-
-interface ChoiceProps {
-  readonly label: string
-  readonly value: string
-  readonly options: readonly (readonly [string, string])[]
-  readonly set: (value: string) => void
-}
-
-function Choice({ value, set, ...props }: ChoiceProps) {
-  return <Field {...props} value={usePart(value)} onChange={set} />
-}
-
-function usePart(value: string): Signal<string> {
-  const part = useSignal(value)
-  part.value = value
-  return part
 }
 
 function processOptions(conv_id: string): (readonly [string, string])[] {

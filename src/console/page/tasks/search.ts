@@ -19,7 +19,6 @@ export interface Search {
   readonly conv_id: string
   readonly node_id: string
   readonly status: string
-  /** A ref, the beginning of one, or an obj_id. */
   readonly name: string
   readonly created_since: string
   readonly created_until: string

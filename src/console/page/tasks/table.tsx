@@ -16,7 +16,6 @@ import type { Search } from './search.ts'
 
 interface TaskTableProps {
   readonly list: TaskList
-  /** Absent where nothing may be done to them. */
   readonly chosen: Signal<Chosen> | undefined
   readonly search: Search
 }

@@ -57,7 +57,6 @@ export function TasksView() {
   )
 }
 
-/** How far the search has come, and what the reader may do about it. */
 function HowFar({ list }: { readonly list: TaskList }) {
   const { is_running, is_stopped, goes_on, scanned, before } = list.progress.value
   const { reached_ms, sorted_by } = list.progress.value
@@ -181,7 +180,6 @@ function oneProcess(rows: readonly TaskRow[]): { readonly conv_id: string } {
   return { conv_id: is_one && first !== undefined ? first.conv_id : '' }
 }
 
-/** Jobs that were stopped or cut off. */
 function OpenJobs() {
   const jobs = useSignal<readonly BulkJob[]>([])
   const opened = useSignal<BulkJob | undefined>(undefined)

@@ -40,34 +40,25 @@ export const modify: CallRow<'modify'> = {
   },
 }
 
-export const retry: CallRow<'retry'> = {
-  right: 'operate',
-  acts: actedOn,
-  async run({ engine }, given) {
-    const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
-    const to = optional('node_id', input.node_id, idOf)
-    return outcomeOf(await actAndShow(engine, targetOf(input), { action: 'retry', ...to }))
-  },
+function actCall<Name extends 'retry' | 'move' | 'cancel'>(
+  action: Name,
+  nodeOf: (value: unknown) => { readonly node_id?: string },
+): CallRow<Name> {
+  return {
+    right: 'operate',
+    acts: actedOn,
+    async run({ engine }, given) {
+      const names = ['conv_id', 'obj_id', 'node_id'] as const
+      const input = inputOf(given, action === 'cancel' ? names.slice(0, 2) : names)
+      const node = nodeOf(input.node_id)
+      return outcomeOf(await actAndShow(engine, targetOf(input), { action, ...node }))
+    },
+  }
 }
 
-export const move: CallRow<'move'> = {
-  right: 'operate',
-  acts: actedOn,
-  async run({ engine }, given) {
-    const input = inputOf(given, ['conv_id', 'obj_id', 'node_id'])
-    const node_id = idOf('node_id', input.node_id)
-    return outcomeOf(await actAndShow(engine, targetOf(input), { action: 'move', node_id }))
-  },
-}
-
-export const cancel: CallRow<'cancel'> = {
-  right: 'operate',
-  acts: actedOn,
-  async run({ engine }, given) {
-    const target = targetOf(inputOf(given, ['conv_id', 'obj_id']))
-    return outcomeOf(await actAndShow(engine, target, { action: 'cancel' }))
-  },
-}
+export const retry = actCall('retry', (node_id) => optional('node_id', node_id, idOf))
+export const move = actCall('move', (node_id) => ({ node_id: idOf('node_id', node_id) }))
+export const cancel = actCall('cancel', () => ({}))
 
 function statusCall<Name extends 'pause' | 'resume'>(name: Name): CallRow<Name> {
   return {

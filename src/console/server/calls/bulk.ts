@@ -92,7 +92,6 @@ async function counted(engine: ServedEngine, work: Work, job: BulkJob): Promise<
   return { ...rest, matched: total, is_done: true }
 }
 
-/** In all steps of a job up to now. */
 function changedBy(job: BulkJob | undefined): Acted {
   return job === undefined ? {} : { tasks: job.changed }
 }

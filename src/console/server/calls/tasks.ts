@@ -21,7 +21,6 @@ import {
   whereOf,
 } from './call.ts'
 
-/** Tasks of one page. */
 const page_tasks_max = 500
 
 export const tasks: CallRow<'tasks'> = {
