@@ -1,7 +1,7 @@
 /**
- * Who may in: finds the session of a request by its cookie, begins one and ends it. The cookie is
- * of no use to scripts, to other sites and to other paths, and a request that may change something
- * needs the token of its session as well, which only the page has.
+ * Finds the session of a request by its cookie, begins one and ends it. Scripts, other sites and
+ * other paths cannot use the cookie, and a request that may change something also needs the token
+ * of its session, which only the page has.
  */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
@@ -14,28 +14,9 @@ import { isSame, newSessions, type OpenSession, session_ms_max, type Who } from 
 import { newTries, signInByLink, signInUser } from './sign-in.ts'
 import type { Authorized, ConsoleExchange, ConsoleOptions, ConsoleSource } from './source.ts'
 
-export interface Entrance {
-  /** The token of a one-time link. */
-  link(right: Right): string
-  /** Of `GET BASE/session`. Rejects with `bad_signature` where there is none. */
-  session(exchange: ConsoleExchange): Promise<Session>
-  /** Rejects with `bad_signature` where there is none. `is_use`: it is kept on by this. */
-  find(exchange: ConsoleExchange, is_use: boolean): Promise<OpenSession>
-  /** Throws where the request does not come from the page of this session. */
-  checkToken(exchange: ConsoleExchange, session: OpenSession): void
-  signIn(exchange: ConsoleExchange, input: unknown): Session
-  signOut(exchange: ConsoleExchange, session: OpenSession): void
-  /** What a session may now; undefined for one that is over. */
-  rightOf(session: OpenSession): Right | undefined
-  goesOn(session: OpenSession): boolean
-  close(): void
-}
+export type Entrance = ReturnType<typeof newEntrance>
 
-export function newEntrance(
-  source: ConsoleSource,
-  base: string,
-  options: ConsoleOptions,
-): Entrance {
+export function newEntrance(source: ConsoleSource, base: string, options: ConsoleOptions) {
   const { emit, clock } = source
   const { authorize, right_max = 'administer', servers = {} } = options
   const { command_line = 'npx conveyor VERB' } = options
@@ -47,6 +28,7 @@ export function newEntrance(
   const lesser = (right: Right): Right =>
     rights[Math.min(rights.indexOf(right), rights.indexOf(right_max))] as Right
 
+  /** What a session may now; undefined for one that is over. */
   function rightOf(session: OpenSession): Right | undefined {
     const right = sessions.goesOn(session) ? session.right() : undefined
     return right && lesser(right)
@@ -134,24 +116,29 @@ export function newEntrance(
   }
 
   return {
-    link(right) {
+    /** The token of a one-time link. */
+    link(right: Right): string {
       if (authorize === undefined) return sessions.link(lesser(right))
       throw fault('not_possible', 'this page has no links: its server says who may use it')
     },
-    async session(exchange) {
-      // A first visit is nothing to tell of.
+    /** Of `GET BASE/session`. Rejects with `bad_signature` where there is none. */
+    async session(exchange: ConsoleExchange): Promise<Session> {
+      // A first visit has no session, which needs no log line.
       exchange.is_logged = true
       source.engine()
       return shown(await findOrBegin(exchange, { is_use: true, begins: true }))
     },
-    find: (exchange, is_use) => findOrBegin(exchange, { is_use, begins: false }),
-    checkToken({ request }, { token }) {
+    /** Rejects with `bad_signature` where there is none. `is_use`: this keeps it alive. */
+    find: (exchange: ConsoleExchange, is_use: boolean) =>
+      findOrBegin(exchange, { is_use, begins: false }),
+    /** Throws where the request does not come from the page of this session. */
+    checkToken({ request }: ConsoleExchange, { token }: OpenSession): void {
       const given = request.headers[token_header]
       if (typeof given === 'string' && isSame(given, token)) return
       const text = `this was not sent by the page of the session: ${token_header} is another`
       throw httpFault('bad_request', text, { status: 403 })
     },
-    signIn(exchange, input) {
+    signIn(exchange: ConsoleExchange, input: unknown): Session {
       const address = exchange.request.socket.remoteAddress ?? ''
       const { user } = (input ?? {}) as Record<string, unknown>
       if (user !== undefined) tries.check(address)
@@ -167,7 +154,7 @@ export function newEntrance(
         throw error
       }
     },
-    signOut({ request, response }, session) {
+    signOut({ request, response }: ConsoleExchange, session: OpenSession): void {
       end(session)
       response.setHeader('Set-Cookie', cookieOf(request, '', 0))
     },

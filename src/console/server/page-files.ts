@@ -37,16 +37,9 @@ interface BuiltFile {
   readonly zipped: Buffer
 }
 
-export interface PageFiles {
-  has(name: string): boolean
-  /** Both reject with a fault that says what to do where the page was not built. */
-  sendPage(request: IncomingMessage, response: ServerResponse): Promise<void>
-  send(name: string, request: IncomingMessage, response: ServerResponse): Promise<void>
-}
-
 const built_folder = new URL('../page/built/', import.meta.url)
 
-export function newPageFiles(base: string, folder: URL = built_folder): PageFiles {
+export function newPageFiles(base: string, folder: URL = built_folder) {
   const html = Buffer.from(pageText(base))
   const known = new Map<string, BuiltFile>()
 
@@ -63,8 +56,9 @@ export function newPageFiles(base: string, folder: URL = built_folder): PageFile
   }
 
   return {
-    has: (name) => Object.hasOwn(types, name),
-    async sendPage(request, response) {
+    has: (name: string) => Object.hasOwn(types, name),
+    /** Both reject with a fault that says what to do where the page was not built. */
+    async sendPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
       await read('page.js')
       response.writeHead(200, {
         ...{ ...console_headers, 'Content-Type': 'text/html; charset=utf-8' },
@@ -72,7 +66,7 @@ export function newPageFiles(base: string, folder: URL = built_folder): PageFile
       })
       response.end(request.method === 'HEAD' ? undefined : html)
     },
-    async send(name, request, response) {
+    async send(name: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
       const { etag, plain, zipped } = await read(name)
       const kept = { ...console_headers, 'Cache-Control': 'no-cache', ETag: etag }
       if (request.headers['if-none-match'] === etag) {

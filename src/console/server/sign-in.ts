@@ -63,13 +63,7 @@ function keepsSecret(users: Users, id: string, secret: string): boolean {
   }
 }
 
-export interface Tries {
-  /** Throws `rate_limited` where this address has to wait. */
-  check(address: string): void
-  countRefused(address: string): void
-}
-
-export function newTries(clock: Clock): Tries {
+export function newTries(clock: Clock) {
   /** When the last refusal is forgotten, by address; the one longest unchanged first. */
   const until = new Map<string, number>()
   const left_ms_max = tries_max * try_again_ms
@@ -79,14 +73,15 @@ export function newTries(clock: Clock): Tries {
     return left_ms > left_ms_max ? 0 : left_ms
   }
   return {
-    check(address) {
+    /** Throws `rate_limited` where this address has to wait. */
+    check(address: string): void {
       const wait_ms = left_ms(address) + try_again_ms - left_ms_max
       if (wait_ms <= 0) return
       const retry_after_s = Math.ceil(wait_ms / 1_000)
       const text = `too many were refused: try again in ${retry_after_s} s, or sign in by a link`
       throw fault('rate_limited', text, { retry_after_s })
     },
-    countRefused(address) {
+    countRefused(address: string): void {
       const next_ms = Math.min(left_ms(address) + try_again_ms, left_ms_max)
       until.delete(address)
       until.set(address, clock.now_ms() + next_ms)

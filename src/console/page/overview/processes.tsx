@@ -14,12 +14,13 @@ import { type LiveRow, matching, type SortKey, sorted, sorters } from './state.t
 const sort_every_ms = 5_000
 const rows_at_once = 60
 
+const number = (key: SortKey, title: string, cell: Column<LiveRow>['cell']): Column<LiveRow> => ({
+  ...{ key, title, cell, sorts: 'down', class: 'number' },
+})
+
 const columns: readonly Column<LiveRow>[] = [
   {
-    key: 'title',
-    title: 'Process',
-    sorts: 'up',
-    is_head: true,
+    ...{ key: 'title', title: 'Process', sorts: 'up', is_head: true },
     cell: ({ conv_id, title, status }) => (
       <>
         <ProcessLink conv_id={conv_id} title={title} />
@@ -27,31 +28,11 @@ const columns: readonly Column<LiveRow>[] = [
       </>
     ),
   },
+  number('failed', 'Failed', (row) => <FailedLink {...row} />),
+  number('waiting', 'Waiting', ({ waiting }) => <Count of={waiting} />),
+  number('done', 'Done a minute', ({ done_a_minute }) => <Count of={done_a_minute} />),
   {
-    key: 'failed',
-    title: 'Failed',
-    sorts: 'down',
-    class: 'number',
-    cell: ({ conv_id, failed }) => <FailedLink conv_id={conv_id} failed={failed} />,
-  },
-  {
-    key: 'waiting',
-    title: 'Waiting',
-    sorts: 'down',
-    class: 'number',
-    cell: ({ waiting }) => <Count of={waiting} />,
-  },
-  {
-    key: 'done',
-    title: 'Done a minute',
-    sorts: 'down',
-    class: 'number',
-    cell: ({ done_a_minute }) => <Count of={done_a_minute} />,
-  },
-  {
-    key: 'line',
-    title: 'Last half hour',
-    class: 'line',
+    ...{ key: 'line', title: 'Last half hour', class: 'line' },
     cell: ({ done }) => <Sparkline of={done} text={lineText} />,
   },
 ]
@@ -64,7 +45,7 @@ function Status({ status }: { readonly status: LiveRow['status'] }) {
   return status.value === 'active' ? null : <StatusBadge status={status.value} />
 }
 
-function FailedLink({ conv_id, failed }: { readonly conv_id: string } & Pick<LiveRow, 'failed'>) {
+function FailedLink({ conv_id, failed }: Pick<LiveRow, 'conv_id' | 'failed'>) {
   const has_failed = useComputed(() => failed.value > 0).value
   if (!has_failed) return <Count of={failed} />
   return (

@@ -60,45 +60,34 @@ function columnsOf(
     edges.push(label === '' ? to : `${label} → ${to}`)
     leads.set(from_node_id, edges)
   }
-  const count = (
-    key: string,
-    title: string,
-    read: (counts: Counts) => number,
-    is_bad = false,
-  ): Column<Box> => ({
-    key,
-    title,
-    class: `number ${key}`,
-    cell: ({ node_id }) => <NodeCount of={counts.of(node_id)} read={read} is_bad={is_bad} />,
+  const count = (key: string, title: string, read: (counts: Counts) => number): Column<Box> => ({
+    ...{ key, title, class: `number ${key}` },
+    cell: ({ node_id }) => (
+      <NodeCount of={counts.of(node_id)} read={read} is_bad={key === 'failed'} />
+    ),
   })
+  const sum = (one = 0, other = 0) => one + other
   return [
     {
-      key: 'node',
-      title: 'Node',
-      is_head: true,
+      ...{ key: 'node', title: 'Node', is_head: true },
       cell: ({ node_id, title }) => (
         <button type="button" class="link" onClick={() => onOpen(node_id)}>
           <bdi>{title || node_id}</bdi>
         </button>
       ),
     },
-    { key: 'does', title: 'Does', class: 'does', cell: ({ does, kind }) => does || kindWord(kind) },
-    count('failed', 'Failed', ({ by_status }) => by_status.failed ?? 0, true),
-    count(
-      'waiting',
-      'Waiting',
-      ({ by_status }) => (by_status.delayed ?? 0) + (by_status.processing ?? 0),
+    {
+      ...{ key: 'does', title: 'Does', class: 'does' },
+      cell: ({ does, kind }) => does || (kind === 'logic' ? '' : kind),
+    },
+    count('failed', 'Failed', ({ by_status }) => by_status.failed ?? 0),
+    count('waiting', 'Waiting', ({ by_status: { delayed, processing } }) =>
+      sum(delayed, processing),
     ),
     count('due', 'Due soon', ({ due_soon }) => due_soon),
-    count(
-      'ended',
-      'Ended',
-      ({ by_status }) => (by_status.processed ?? 0) + (by_status.canceled ?? 0),
-    ),
+    count('ended', 'Ended', ({ by_status: { processed, canceled } }) => sum(processed, canceled)),
     {
-      key: 'leads',
-      title: 'Leads to',
-      class: 'leads',
+      ...{ key: 'leads', title: 'Leads to', class: 'leads' },
       cell: ({ node_id }) =>
         leads.get(node_id)?.map((edge, at) => (
           <div key={at}>
@@ -107,10 +96,6 @@ function columnsOf(
         )),
     },
   ]
-}
-
-function kindWord(kind: Box['kind']): string {
-  return kind === 'logic' ? '' : kind
 }
 
 interface NodeCountProps {

@@ -54,46 +54,26 @@ function None({ search }: { readonly search: Search }) {
   )
 }
 
+const column = (
+  title: string,
+  look: string | undefined,
+  cell: Column<TaskRow>['cell'],
+): Column<TaskRow> => ({ key: title, title, cell, ...(look && { class: look }) })
+
 const shown: readonly Column<TaskRow>[] = [
   {
-    key: 'ref',
-    title: 'Ref',
+    ...column('Ref', 'task-ref', ({ obj_id, ref }) => (
+      <TaskLink obj_id={obj_id} ref_text={ref ?? 'no ref'} />
+    )),
     is_head: true,
-    class: 'task-ref',
-    cell: ({ obj_id, ref }) => <TaskLink obj_id={obj_id} ref_text={ref ?? 'no ref'} />,
   },
-  { key: 'id', title: 'Id', class: 'task-id', cell: ({ obj_id }) => <code>{obj_id}</code> },
-  {
-    key: 'process',
-    title: 'Process',
-    class: 'task-process',
-    cell: ({ conv_id }) => <Process conv_id={conv_id} />,
-  },
-  {
-    key: 'node',
-    title: 'Node',
-    class: 'task-node',
-    cell: ({ node_title, node_id }) => <bdi>{node_title || node_id}</bdi>,
-  },
-  { key: 'status', title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  {
-    key: 'why',
-    title: 'Waits for, failed with',
-    class: 'task-why',
-    cell: (row) => <Words of={inShort(row)} />,
-  },
-  {
-    key: 'created',
-    title: 'Created',
-    class: 'number',
-    cell: ({ create_time_ms }) => <Time ms={create_time_ms} />,
-  },
-  {
-    key: 'changed',
-    title: 'Changed',
-    class: 'number',
-    cell: ({ change_time_ms }) => <Time ms={change_time_ms} />,
-  },
+  column('Id', 'task-id', ({ obj_id }) => <code>{obj_id}</code>),
+  column('Process', 'task-process', ({ conv_id }) => <Process conv_id={conv_id} />),
+  column('Node', 'task-node', ({ node_title, node_id }) => <bdi>{node_title || node_id}</bdi>),
+  column('Status', undefined, ({ status }) => <StatusBadge status={status} />),
+  column('Waits for, failed with', 'task-why', (row) => <Words of={inShort(row)} />),
+  column('Created', 'number', ({ create_time_ms }) => <Time ms={create_time_ms} />),
+  column('Changed', 'number', ({ change_time_ms }) => <Time ms={change_time_ms} />),
 ]
 
 function Process({ conv_id }: { readonly conv_id: string }) {
