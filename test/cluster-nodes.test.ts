@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Connection, Query } from '../src/cluster/database/connection.ts'
-import { register, stands_still_ms } from '../src/cluster/node/rows.ts'
+import { register, unchanged_ms_max } from '../src/cluster/node/rows.ts'
 import { onNextTurn } from '../src/core/clock.ts'
 import { type Fault, fault } from '../src/core/faults.ts'
 import { fakeClock } from './support/fake-clock.ts'
@@ -93,7 +93,7 @@ const rows: readonly (readonly [
   ['a name after a clean end', { instance: '', beat: 9, seq: 5 }, false, 0],
   ['its own name after a restart', { instance: 'file/boot/before', beat: 9, seq: 5 }, false, 0],
   ['a name whose node runs', { instance: 'other/boot/x', beat: 9, seq: 5 }, true, 'refused'],
-  ['a name that stands still', { instance: 'other/boot/x', beat: 9, seq: 5 }, false, stands_still_ms],
+  ['a name that stands still', { instance: 'other/boot/x', beat: 9, seq: 5 }, false, unchanged_ms_max],
 ]
 
 test('a name belongs to the instance whose beat moves', async (t) => {
@@ -101,7 +101,7 @@ test('a name belongs to the instance whose beat moves', async (t) => {
     await t.test(what, async () => {
       const table: Table = { row, is_away: false }
       const { pass, ended } = await begin(table, beats)
-      await pass(stands_still_ms + 1_000)
+      await pass(unchanged_ms_max + 1_000)
       if (expected !== 'refused') {
         assert.equal(ended.at_ms, expected)
         assert.equal(table.row?.instance, 'file/boot/me')

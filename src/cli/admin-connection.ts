@@ -5,7 +5,9 @@
  * The holder may come or go between the two attempts, and another short verb holds the file for a
  * moment only, so both are retried for about a second.
  */
+
 import { existsSync } from 'node:fs'
+import { defined } from '../core/defined.ts'
 import { isFault } from '../core/faults.ts'
 import { version } from '../core/version.ts'
 import type { EngineOptions } from '../engine/api/engine-api.ts'
@@ -83,8 +85,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
 export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
   const { CONVEYOR_KEY: secret_key, CONVEYOR_RUNTIME_DIR: runtime_dir } = env
   return {
-    ...(secret_key === undefined ? {} : { secret_key }),
-    ...(runtime_dir === undefined ? {} : { runtime_dir }),
+    ...defined({ secret_key, runtime_dir }),
   }
 }
 

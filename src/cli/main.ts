@@ -5,9 +5,9 @@
 import { version } from '../core/version.ts'
 import { exits, type Failure, failureOf } from './exit-codes.ts'
 import { type Env, type Io, print } from './io.ts'
-import { clean } from './output.ts'
 import { type Parsed, parseWords } from './parse.ts'
 import { withFile, withProgram } from './program.ts'
+import { clean } from './text.ts'
 import { isOn } from './verb.ts'
 import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
 

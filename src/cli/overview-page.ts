@@ -7,7 +7,7 @@ import {
   type Overview,
   type ProcessRow,
 } from '../console/overview/messages.ts'
-import { bytesText, clean, spanText, table } from './output.ts'
+import { bytesText, clean, spanText, table } from './text.ts'
 
 /** As many lines as a terminal has, or all; the busiest processes first. */
 export function overviewLines(overview: Overview, lines_max = Number.POSITIVE_INFINITY): string[] {

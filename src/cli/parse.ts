@@ -5,8 +5,9 @@
  */
 import { parseArgs } from 'node:util'
 import { usageError } from './exit-codes.ts'
+import type { Flag } from './flag.ts'
 import type { Env } from './io.ts'
-import type { Flag, Given, Verb } from './verb.ts'
+import type { Given, Verb } from './verb.ts'
 
 export type Parsed =
   | { readonly kind: 'run'; readonly given: Given }

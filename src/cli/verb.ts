@@ -1,29 +1,7 @@
-/**
- * The type of a verb: its words, its flags and its function. Parsing, help and execution all read
- * the same row.
- */
-
+/** The row of a verb: its words, flags and function, which parsing, help and execution read. */
 import { type Exit, usageError } from './exit-codes.ts'
+import type { Flag, Word } from './flag.ts'
 import type { Env, Io } from './io.ts'
-
-export interface Flag {
-  /** Without dashes. Its environment variable: `--secret-file` is CONVEYOR_SECRET_FILE. */
-  readonly name: string
-  /** The placeholder in the help, such as `FILE`. A flag without one is a switch. */
-  readonly value?: string
-  readonly says: string
-  /** May be repeated; has no environment variable. */
-  readonly many?: true
-  /** Has no environment variable. */
-  readonly no_env?: true
-}
-
-export interface Word {
-  readonly name: string
-  readonly optional?: true
-  /** May be repeated; only the last word. */
-  readonly many?: true
-}
 
 export interface Verb {
   /** One or two words: `process import`. */
@@ -73,14 +51,6 @@ export function list(given: Given, name: string): readonly string[] {
   const value = given.flags[name]
   return Array.isArray(value) ? value : []
 }
-
-export const db_flag: Flag = {
-  name: 'db',
-  value: 'FILE',
-  says: 'the data file (default ./conveyor.lmdb)',
-}
-
-export const json_flag: Flag = { name: 'json', says: 'print JSON, for programs' }
 
 export function dbOf(given: Given): string {
   return text(given, 'db') ?? './conveyor.lmdb'

@@ -5,7 +5,7 @@
 import type { TaskWait } from '../engine/tasks/waits.ts'
 import type { TaskView } from '../task-operations/task-view.ts'
 import { type WaitPart, waitParts } from '../task-operations/wait-parts.ts'
-import { timeText } from './output.ts'
+import { timeText } from './text.ts'
 
 /** Why the task is where it is; empty for one that has ended. */
 export function whyText({ status, status_details, wait }: TaskView): string {
@@ -14,12 +14,10 @@ export function whyText({ status, status_details, wait }: TaskView): string {
 }
 
 /** The rows of its page. */
-export function waitRows({ wait }: TaskView): [string, string][] {
-  if (wait === undefined) return []
-  const [error] = lastError(wait, 'full')
+export function waitRows({ wait }: TaskView): [label: string, value: string | undefined][] {
   return [
-    ['waits for', waitTexts(wait).join(', ')],
-    ...(error === undefined ? [] : ([['last error', error]] as [string, string][])),
+    ['waits for', wait && waitTexts(wait).join(', ')],
+    ['last error', wait && lastError(wait, 'full')[0]],
   ]
 }
 

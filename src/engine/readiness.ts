@@ -7,6 +7,7 @@
 import { metaKey } from '../codec/keys.ts'
 import { type Clock, within } from '../core/clock.ts'
 import type { WholeFaultCode } from '../core/faults.ts'
+import { health_checks as checks } from '../core/health-checks.ts'
 import type { Limits } from '../core/limits.ts'
 import { version } from '../core/version.ts'
 import { freeBytesAgain } from '../store/space-watch.ts'
@@ -30,9 +31,8 @@ const fine: ReadyCheck = { ok: true }
 export function newReadiness(options: ReadinessOptions): () => Promise<Readiness> {
   const { store, limits, clock, health, keyState, isBroken } = options
   const began_ms = clock.now_ms()
-  const logTrouble = store.commitLogError
-  const slow = logTrouble === undefined ? 'the disk hangs' : 'the database or the disk hangs'
-  const late = notOk(`a commit takes over ${limits.ready_ms_max} ms: ${slow}`)
+  const logError = store.commitLogError
+  const late = notOk(checks.commit.hangs(limits.ready_ms_max, logError !== undefined))
   let probed_ms = Number.NEGATIVE_INFINITY
   let probed: Promise<ReadyCheck> = Promise.resolve(fine)
   let is_probing = false
@@ -73,36 +73,34 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
     const free_bytes = store.freeBytes()
     if (free_bytes === undefined || (free_bytes >= disk_free_bytes_min && !store.isFull())) {
       if (!store.isCheckpointSlow()) return fine
-      const reason = `a checkpoint has waited over ${slow_commit_ms} ms: the disk hangs`
-      return { ok: true, reason: `${reason}; commits go on until the commit log is full` }
+      return { ok: true, reason: checks.disk.hangs(slow_commit_ms) }
     }
-    const again = `writing resumes with ${freeBytesAgain(disk_free_bytes_min)}`
-    return notOk(
-      `${free_bytes} bytes are free, disk_free_bytes_min is ${disk_free_bytes_min}; ${again}`,
-    )
+    const again = freeBytesAgain(disk_free_bytes_min)
+    return notOk(checks.disk.full(free_bytes, disk_free_bytes_min, again))
   }
 
   return async () => {
     const code = health()
     const disk = diskCheck()
-    const open = code === 'shutting_down' ? notOk('it shuts down') : fine
+    const open = code === 'shutting_down' ? notOk(checks.open.engine) : fine
     const blocked = [open, disk].find(({ ok }) => !ok)?.reason
     const away = code === 'store_failed' ? undefined : store.unavailable()?.message
-    const trouble = logTrouble?.()
+    const log_error = logError?.()
     const { problem, warning } = keyState()
     const key = warning === undefined ? fine : { ok: true, reason: warning }
-    const checks = {
+    const found = {
       open,
-      commit: blocked === undefined ? await commitCheck(away) : notOk(`not tried: ${blocked}`),
+      commit:
+        blocked === undefined ? await commitCheck(away) : notOk(checks.commit.skipped(blocked)),
       disk,
       key: problem === undefined ? key : notOk(problem),
-      queue: code === 'overloaded' && !away ? notOk('as many ops wait as may wait') : fine,
-      background: isBroken() ? notOk('a bug has stopped timers and schedules: restart') : fine,
-      ...(logTrouble && { commit_log: trouble === undefined ? fine : notOk(trouble) }),
+      queue: code === 'overloaded' && !away ? notOk(checks.queue.full) : fine,
+      background: isBroken() ? notOk(checks.background.stopped) : fine,
+      ...(logError && { commit_log: log_error === undefined ? fine : notOk(log_error) }),
     }
-    const ok = Object.values(checks).every((check) => check.ok)
+    const ok = Object.values(found).every((check) => check.ok)
     const uptime_ms = Math.max(0, clock.now_ms() - began_ms)
-    return { ok, version, uptime_s: Math.floor(uptime_ms / 1000), checks }
+    return { ok, version, uptime_s: Math.floor(uptime_ms / 1000), checks: found }
   }
 }
 

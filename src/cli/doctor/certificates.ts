@@ -23,9 +23,6 @@ export interface CertificateFacts {
 
 const files_max = 100
 
-/** A certificate that is valid for less has to be renewed; alerts.yml has the same number. */
-export const certificate_ms_min = 14 * 86_400_000
-
 export async function certificateFacts(folder: string): Promise<CertificateFacts[]> {
   const found = await readdir(folder).catch(() => [])
   const others = found.filter((name) => name.endsWith('.crt')).slice(0, files_max)

@@ -3,7 +3,7 @@
  * promises, who owns the data, which nodes follow, and whether the data file is one of its nodes.
  */
 import type { ClusterStatus } from '../../cluster/operator/cluster-status.ts'
-import { bytesText, spanText } from '../output.ts'
+import { bytesText, spanText } from '../text.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 

@@ -4,9 +4,11 @@
  * and is not checkpointed; the holder of another answers over the admin socket. What cannot be had
  * is left undefined, and the checks say so.
  */
+
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { within } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { isFault } from '../../core/faults.ts'
 import { type Limits, limitsWith } from '../../core/limits.ts'
 import { keyFits } from '../../engine/access/encryption-key.ts'
@@ -105,10 +107,7 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
   const backup = options.backup === undefined ? undefined : await fileAt(options.backup)
   return {
     ...{ now_ms: io.clock.now_ms(), node: io.node, native_faults, is_full, db },
-    ...(public_url === undefined ? {} : { public_url }),
-    ...(file === undefined ? {} : { file }),
-    ...(key_file === undefined ? {} : { key_file }),
-    ...(disk === undefined ? {} : { disk }),
+    ...defined({ public_url, file, key_file, disk }),
     ...found,
     ...(tls === undefined ? {} : { certificates: await certificateFacts(tls) }),
     ...(options.commit_log === undefined

@@ -2,10 +2,11 @@
  * The checks of `doctor` on the data file and what is in it: whether it opens, its commit log, its
  * key, and what stands in the way of its tasks.
  */
+import { health_checks } from '../../core/health-checks.ts'
 import type { EngineDiagnosis } from '../../engine/file/diagnosis.ts'
 import { format } from '../../engine/file/format.ts'
-import { spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
+import { spanText, timeText } from '../text.ts'
 import { bad, type Check, ok, type Verdict, warn } from './check.ts'
 import type { Facts, Inside } from './facts.ts'
 
@@ -81,8 +82,8 @@ function keyVerdict({ inside, state, node_key }: Facts): Verdict | undefined {
   if (node_key !== undefined) return nodeKeyVerdict(node_key)
   if (inside === undefined || state === 'node') return undefined
   const { diagnosis, key } = inside
-  const put_back = 'put the key file back (the .key beside the data file), or set CONVEYOR_KEY'
-  const help = `${put_back}; with no copy left \`npx conveyor user rekey --forget-secrets\``
+  const { helps: put_back, lost_helps } = health_checks.key
+  const help = `${put_back}; ${lost_helps}`
   if (state === 'served') {
     const { key_problem, key_warning } = diagnosis as EngineDiagnosis
     if (key_problem !== undefined) return bad(key_problem, help)
@@ -197,7 +198,10 @@ export const fileChecks: readonly Check[] = [
       const health = running(facts)?.health
       if (health === undefined) return undefined
       if (health === 'ok') return ok('it takes ops')
-      return bad(`it refuses ops: ${health}`, 'look at its log, and at the rows on disk and key')
+      return bad(
+        `it refuses ops: ${health}`,
+        `${health_checks.commit.helps}, and at the row on the key`,
+      )
     },
   },
   {

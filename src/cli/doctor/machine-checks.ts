@@ -2,13 +2,14 @@
  * The checks of `doctor` on the machine: Node, native files, the disk, rights of files, the clock,
  * certificates, the limits of the system, the backup.
  */
+import { health_checks } from '../../core/health-checks.ts'
 import type { Limits } from '../../core/limits.ts'
 import { isSupportedNode, supported_node } from '../../core/node-version.ts'
 import { boundsFor } from '../../store/commit-log/bounds.ts'
 import { isOpenToOthers } from '../../store/file-system.ts'
-import { bytesText, spanText, timeText } from '../output.ts'
 import { shellWord } from '../program.ts'
-import { type CertificateFacts, certificate_ms_min } from './certificates.ts'
+import { bytesText, spanText, timeText } from '../text.ts'
+import type { CertificateFacts } from './certificates.ts'
 import { bad, type Check, follow_sentence, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
 
@@ -48,7 +49,7 @@ function isPlainFile(mode: number): boolean {
 /** The disk space below which a running engine stops writing soon. */
 function spaceVerdict(free_bytes: number, limits: Limits): Verdict {
   const free = `${bytesText(free_bytes)} are free`
-  const help = 'free disk space; reads, cancel and the removal of ended tasks go on'
+  const help = health_checks.disk.helps
   const { disk_free_bytes_min, checkpoint_bytes } = limits
   if (free_bytes < disk_free_bytes_min) return bad(`${free}: writes are refused`, help)
   // Two commit logs, and as much again for a checkpoint.
@@ -61,7 +62,7 @@ function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
   const { path, trouble, from_ms, until_ms, names, is_issued, key } = facts
   const is_server = path.endsWith('server.crt')
   const again = is_server
-    ? 'move server.crt and server.key away, then `npx conveyor certs init DIR` makes new ones'
+    ? health_checks.certificate.helps
     : 'make it again: `npx conveyor certs --help`'
   if (trouble !== undefined) return bad(`${path} ${trouble}`, again)
   const until = timeText(until_ms).slice(0, 10)
@@ -75,7 +76,8 @@ function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
     const key_path = path.replace(/crt$/, 'key')
     return bad(`${key_path} can be read by others`, `chmod 600 ${shellWord(key_path)}`)
   }
-  if (until_ms - now_ms < certificate_ms_min) return warn(`${path} expires on ${until}`, again)
+  if (until_ms - now_ms < health_checks.certificate.left_ms_min)
+    return warn(`${path} expires on ${until}`, again)
   return ok(`${path} is valid until ${until}${names === '' ? '' : `, for ${names}`}`)
 }
 

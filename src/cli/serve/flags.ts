@@ -4,7 +4,8 @@ import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
-import { db_flag, type Flag, type Given, isOn, json_flag, text } from '../verb.ts'
+import { db_flag, type Flag, flag, json_flag } from '../flag.ts'
+import { type Given, isOn, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'
 import { traces_flag } from './traces.ts'
 
@@ -14,110 +15,79 @@ const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   says: `${limitTable[name].says} (${limitTable[name].value})`,
 }))
 
-export const commit_log_flag: Flag = {
-  name: 'commit-log',
-  value: 'URL',
-  says: 'the database of the cluster, as postgres://USER@HOST:PORT/NAME',
-}
+export const commit_log_flag: Flag = flag(
+  'commit-log URL',
+  'the database of the cluster, as postgres://USER@HOST:PORT/NAME',
+)
 
-export const partition_flag: Flag = {
-  name: 'partition',
-  value: 'N',
-  says: 'the partition of the cluster (0)',
-}
+export const partition_flag: Flag = flag('partition N', 'the partition of the cluster (0)')
 
 export const serve_flags: readonly Flag[] = [
-  {
-    name: 'http',
-    value: 'HOST:PORT',
-    says: 'where to answer (127.0.0.1:8080); port 0 picks one, `fd:3` takes one, `off`: none',
-  },
-  {
-    name: 'http-sync',
-    value: 'HOST:PORT',
-    says: 'where to answer signed requests with what their processes answer (default off)',
-  },
-  {
-    name: 'grpc',
-    value: 'HOST:PORT',
-    says: 'where to answer gRPC over mutual TLS (default off)',
-  },
-  {
-    name: 'operator',
-    value: 'HOST:PORT',
-    says: 'where to serve the operator’s page, health, metrics and changes (default off)',
-  },
-  {
-    name: 'operator-tls',
-    value: 'DIR',
-    says: 'the operator’s listener over TLS, with ca.crt for its clients unless a token is given',
-  },
-  {
-    name: 'operator-token-file',
-    value: 'FILE',
-    says: 'the token that the operator’s listener asks for (else CONVEYOR_OPERATOR_TOKEN)',
-  },
-  { name: 'operator-read-only', says: 'who signs in to the operator’s page may only look' },
-  {
-    name: 'console-plain-http',
-    says: 'the operator’s page beyond loopback without TLS, where a proxy before it has that',
-  },
-  { name: 'tls', value: 'DIR', says: 'ca.crt, server.crt and server.key, as `certs init` makes' },
-  { name: 'grpc-strict', says: 'refuse certificates without a binding' },
-  { name: 'reflection', says: 'tell gRPC callers what the service offers' },
-  { name: 'demo', says: 'on a new file: a user, a process, and lines to paste' },
-  { name: 'base', value: 'PATH', says: 'the path in front of /api' },
-  {
-    name: 'public-url',
-    value: 'URL',
-    says: 'where callers reach /api from outside, for addresses made for them',
-  },
-  {
-    name: 'replay',
-    value: 'HOW',
-    says: 'what a repeated request gets: `answer` as the first (default), `reject`, or `off`',
-  },
-  { name: 'window', value: 'SECONDS', says: 'how far a timestamp may be off; 0 allows any' },
-  {
-    name: 'allow-host',
-    value: 'HOST:PORT',
+  flag(
+    'http HOST:PORT',
+    'where to answer (127.0.0.1:8080); port 0 picks one, `fd:3` takes one, `off`: none',
+  ),
+  flag(
+    'http-sync HOST:PORT',
+    'where to answer signed requests with what their processes answer (default off)',
+  ),
+  flag('grpc HOST:PORT', 'where to answer gRPC over mutual TLS (default off)'),
+  flag(
+    'operator HOST:PORT',
+    'where to serve the operator’s page, health, metrics and changes (default off)',
+  ),
+  flag(
+    'operator-tls DIR',
+    'the operator’s listener over TLS, with ca.crt for its clients unless a token is given',
+  ),
+  flag(
+    'operator-token-file FILE',
+    'the token that the operator’s listener asks for (else CONVEYOR_OPERATOR_TOKEN)',
+  ),
+  flag('operator-read-only', 'who signs in to the operator’s page may only look'),
+  flag(
+    'console-plain-http',
+    'the operator’s page beyond loopback without TLS, where a proxy before it has that',
+  ),
+  flag('tls DIR', 'ca.crt, server.crt and server.key, as `certs init` makes'),
+  flag('grpc-strict', 'refuse certificates without a binding'),
+  flag('reflection', 'tell gRPC callers what the service offers'),
+  flag('demo', 'on a new file: a user, a process, and lines to paste'),
+  flag('base PATH', 'the path in front of /api'),
+  flag('public-url URL', 'where callers reach /api from outside, for addresses made for them'),
+  flag(
+    'replay HOW',
+    'what a repeated request gets: `answer` as the first (default), `reject`, or `off`',
+  ),
+  flag('window SECONDS', 'how far a timestamp may be off; 0 allows any'),
+  flag('allow-host HOST:PORT', 'calls of processes may reach it although it is no public address', {
     many: true,
-    says: 'calls of processes may reach it although it is no public address',
-  },
-  {
-    name: 'variables',
-    value: 'FILE',
-    says: 'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
-  },
+  }),
+  flag(
+    'variables FILE',
+    'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
+  ),
   {
     ...commit_log_flag,
     says: 'be a node of a cluster: the commit log in PostgreSQL (postgres://USER@HOST:PORT/NAME)',
   },
-  { name: 'node', value: 'NAME', says: 'the name of this node (default the name of the host)' },
-  {
-    name: 'address',
-    value: 'HOST:PORT',
-    says: 'where callers reach this node, told to those who ask another (default that of --http)',
-  },
+  flag('node NAME', 'the name of this node (default the name of the host)'),
+  flag(
+    'address HOST:PORT',
+    'where callers reach this node, told to those who ask another (default that of --http)',
+  ),
   partition_flag,
   {
     name: 'lease-ms',
     value: 'N',
     says: `so long without a sign of the owner, and another node takes over (${lease_default_ms})`,
   },
-  {
-    name: 'stale-reads',
-    says: 'answer reads while this node is a standby: what it has, which may be old (default off)',
-  },
-  {
-    name: 'stale-reads-max-age',
-    value: 'MS',
-    says: 'refuse reads of what may be older (default none)',
-  },
-  {
-    name: 'unsafe-commit-log',
-    says: 'take a database whose settings may lose what was answered',
-  },
+  flag(
+    'stale-reads',
+    'answer reads while this node is a standby: what it has, which may be old (default off)',
+  ),
+  flag('stale-reads-max-age MS', 'refuse reads of what may be older (default none)'),
+  flag('unsafe-commit-log', 'take a database whose settings may lose what was answered'),
   log_level_flag,
   traces_flag,
   db_flag,

@@ -14,19 +14,8 @@ export async function printNode(
   node: { readonly node: string; readonly address: string },
   servers: Omit<RunningServers, 'drain'>,
 ): Promise<void> {
-  const { http = null, http_sync = null, grpc = null, operator = null, page = null } = servers
   const db = dbOf(given)
-  const line = {
-    event: 'listening',
-    http,
-    http_sync,
-    grpc,
-    operator,
-    page,
-    db,
-    pid: io.pid,
-    ...node,
-  }
+  const line = { ...listeningEvent(servers), db, pid: io.pid, ...node }
   const text = `${servedText(servers)}db    ${db}\nnode  ${node.node}\n`
   await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
 }
@@ -54,7 +43,7 @@ export async function printListening(
   servers: RunningServers,
   tls: string | undefined,
 ): Promise<void> {
-  const { http, http_sync, operator, page, grpc } = servers
+  const { http, page, grpc } = servers
   const demo = isOn(given, 'demo') ? await makeDemo(engine) : undefined
   const grpc_lines =
     demo !== undefined && demo.state !== 'not_new' && grpc !== undefined && tls !== undefined
@@ -63,12 +52,7 @@ export async function printListening(
   const link = demo === undefined || page === undefined ? undefined : servers.link?.()
   if (isOn(given, 'json')) {
     const line = {
-      event: 'listening',
-      http: http ?? null,
-      http_sync: http_sync ?? null,
-      grpc: grpc ?? null,
-      operator: operator ?? null,
-      page: page ?? null,
+      ...listeningEvent(servers),
       db: engine.path,
       pid: io.pid,
       ...(demo === undefined ? {} : { demo: { ...demoJson(demo), ...(link && { link }) } }),
@@ -86,6 +70,11 @@ export async function printListening(
 const link_text =
   'The page opens by this address once, within ten minutes; for another:\n' +
   '`npx conveyor console link`\n'
+
+function listeningEvent(servers: Omit<RunningServers, 'drain'>): object {
+  const { http = null, http_sync = null, grpc = null, operator = null, page = null } = servers
+  return { event: 'listening', http, http_sync, grpc, operator, page }
+}
 
 function servedText(servers: Omit<RunningServers, 'drain'>): string {
   const { http, http_sync, grpc, operator, page } = servers

@@ -2,11 +2,14 @@
  * The log of `serve`: JSON lines by pino on standard error, one for each event (core/event-table)
  * from the wanted level on. pino is loaded here only.
  */
+
 import type { Clock } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { type Emit, newEvents } from '../../core/events.ts'
 import type { Logger } from '../../core/log.ts'
+import type { Flag } from '../flag.ts'
 import type { Io } from '../io.ts'
-import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'
+import { type Given, isOn, oneOf, text } from '../verb.ts'
 import { newLineSink } from './line-sink.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -46,7 +49,7 @@ export async function openServeLog(
   })
   const logger = pino(
     {
-      ...(level === undefined ? {} : { level }),
+      ...defined({ level }),
       base: null,
       timestamp: () => timeMember(io.clock),
       formatters: { level: (label) => ({ level: label }) },

@@ -5,11 +5,13 @@
  * callers of a standby are refused before they have sent anything, or, with `--stale-reads`, are
  * those of a standby that answers reads.
  */
+
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { type PostgresLog, postgresLog } from '../../cluster/node/node.ts'
 import { isOwnershipLost } from '../../cluster/ownership/owner-row.ts'
+import { defined } from '../../core/defined.ts'
 import type { Emit } from '../../core/events.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { hostAndPort } from '../../core/host.ts'
@@ -78,8 +80,7 @@ export async function nodeOf(given: Given, asked: WantedServers): Promise<Served
   try {
     const log = postgresLog({
       ...{ url, address, node: text(given, 'node') ?? hostname() },
-      ...(partition === undefined ? {} : { partition }),
-      ...(lease_ms === undefined ? {} : { lease_ms }),
+      ...defined({ partition, lease_ms }),
       unsafe: isOn(given, 'unsafe-commit-log'),
     })
     return { log, wanted, address }

@@ -6,11 +6,11 @@
 import { statfs } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
+import { health_checks } from '../../core/health-checks.ts'
 import { isLoopback } from '../../core/host.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { nonPublicReason } from '../../executors/call-address.ts'
-import { certificate_ms_min } from '../doctor/certificates.ts'
 import { fileSystemRisk } from '../doctor/machine-checks.ts'
 import { type Io, print } from '../io.ts'
 import { type Given, list, text } from '../verb.ts'
@@ -93,10 +93,10 @@ const risks: readonly Risk[] = [
     what: 'certificate_ends',
     judge({ now_ms, certificates_until_ms }) {
       const [until_ms] = Object.values(certificates_until_ms).sort((one, other) => one - other)
-      if (until_ms === undefined || until_ms - now_ms > certificate_ms_min) return undefined
+      if (until_ms === undefined || until_ms - now_ms > health_checks.certificate.left_ms_min)
+        return undefined
       const says = `server.crt ${until_ms < now_ms ? 'has expired on' : 'expires on'}`
-      const renew = 'move server.crt and server.key away, and run `npx conveyor certs init DIR`'
-      return `${says} ${new Date(until_ms).toISOString().slice(0, 10)}; ${renew}`
+      return `${says} ${new Date(until_ms).toISOString().slice(0, 10)}; ${health_checks.certificate.helps}`
     },
   },
   {

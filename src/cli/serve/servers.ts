@@ -3,8 +3,10 @@
  * and drains them together, so that a signal gives every caller the same time. gRPC and the
  * operator's listener are loaded only if they are wanted.
  */
+
 import { readFileSync } from 'node:fs'
 import { missingOf, serverFiles } from '../../certs/folder.ts'
+import { defined } from '../../core/defined.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { type HttpOptions, serveHttp } from '../../server/http/server.ts'
 import type { OperatorOptions, OperatorServer } from '../../server/operator/server.ts'
@@ -53,8 +55,7 @@ export function wantedServers(given: Given, program: string): WantedServers {
   }
   const command_line = withProgram(withFile('`npx conveyor VERB`', given), program).slice(1, -1)
   const paths = {
-    ...(base === undefined ? {} : { base }),
-    ...(public_url === undefined ? {} : { public_url }),
+    ...defined({ base, public_url }),
   }
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),

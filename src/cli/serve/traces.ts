@@ -4,12 +4,13 @@
  */
 import type { Tracing } from '../../core/tracing.ts'
 import { usageError } from '../exit-codes.ts'
-import { type Flag, type Given, isOn } from '../verb.ts'
+import { type Flag, flag } from '../flag.ts'
+import { type Given, isOn } from '../verb.ts'
 
-export const traces_flag: Flag = {
-  name: 'traces',
-  says: 'make spans for the OpenTelemetry SDK that `node --import` has registered (default off)',
-}
+export const traces_flag: Flag = flag(
+  'traces',
+  'make spans for the OpenTelemetry SDK that `node --import` has registered (default off)',
+)
 
 /** Undefined without the flag. Refuses it where the package is not installed. */
 export async function tracingOf(given: Given): Promise<Tracing | undefined> {

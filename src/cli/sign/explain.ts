@@ -4,8 +4,8 @@
  * is shown as *** unless it is that of the vector.
  */
 import { type Signed, type Signer, signed } from '../../client/http-messages.ts'
-import { clean, columns } from '../output.ts'
 import { shellWord } from '../program.ts'
+import { clean, columns } from '../text.ts'
 
 interface Parts {
   readonly signer: Pick<Signer, 'user' | 'secret'>

@@ -4,14 +4,15 @@
  */
 import { type Signer, serverBase } from '../../client/http-messages.ts'
 import { usageError } from '../exit-codes.ts'
+import { type Flag, flag, json_flag } from '../flag.ts'
 import { decodeText, type Io, readInput } from '../io.ts'
-import { type Flag, type Given, json_flag, oneOf, text } from '../verb.ts'
+import { type Given, oneOf, text } from '../verb.ts'
 
 export const signer_flags: readonly Flag[] = [
-  { name: 'url', value: 'URL', says: 'where the server is, such as http://127.0.0.1:8080' },
-  { name: 'user', value: 'ID', says: 'the user who signs' },
-  { name: 'secret-file', value: 'FILE', says: 'the file that holds the secret' },
-  { name: 'sign', value: 'HOW', says: 'path (default) or hmac: in the path or in headers' },
+  flag('url URL', 'where the server is, such as http://127.0.0.1:8080'),
+  flag('user ID', 'the user who signs'),
+  flag('secret-file FILE', 'the file that holds the secret'),
+  flag('sign HOW', 'path (default) or hmac: in the path or in headers'),
   json_flag,
 ]
 

@@ -5,28 +5,21 @@
 import { addClient, type CertificateOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
 import { usageError } from '../exit-codes.ts'
+import { type Flag, flag, json_flag, words } from '../flag.ts'
 import type { Io } from '../io.ts'
-import { clean, columns, printDone } from '../output.ts'
+import { printDone } from '../output.ts'
 import { withProgram } from '../program.ts'
-import { type Flag, type Given, isOn, json_flag, list, text, type Verb, word } from '../verb.ts'
+import { fields, linesText } from '../text.ts'
+import { type Given, list, text, type Verb, word } from '../verb.ts'
 
-const days_flag: Flag = {
-  name: 'days',
-  value: 'N',
-  says: 'how long the certificate holds (default 365)',
-}
+const days_flag: Flag = flag('days N', 'how long the certificate holds (default 365)')
 
 export const certsVerbs: readonly Verb[] = [
   {
     name: 'certs init',
-    words: [{ name: 'DIR' }],
+    words: words('DIR'),
     flags: [
-      {
-        name: 'host',
-        value: 'H',
-        many: true,
-        says: 'a name or address the server is called by, beside localhost',
-      },
+      flag('host H', 'a name or address the server is called by, beside localhost', { many: true }),
       days_flag,
       json_flag,
     ],
@@ -39,13 +32,12 @@ export const certsVerbs: readonly Verb[] = [
     async run(given, io) {
       const folder = word(given, 0)
       const files = await initFolder(folder, list(given, 'host'), makingOf(given, io))
-      const text = `${clean(folder)}: ${files.join(' ')}\n`
-      return printDone(io, isOn(given, 'json'), JSON.stringify({ folder, files }), text)
+      return printDone(given, io, { folder, files }, linesText([`${folder}: ${files.join(' ')}`]))
     },
   },
   {
     name: 'certs client',
-    words: [{ name: 'DIR' }, { name: 'NAME' }],
+    words: words('DIR NAME'),
     flags: [days_flag, json_flag],
     says: 'make the certificate of a caller',
     notes: [
@@ -55,12 +47,12 @@ export const certsVerbs: readonly Verb[] = [
     async run(given, io) {
       const [folder, name] = [word(given, 0), word(given, 1)]
       const { files, names } = await addClient(folder, name, makingOf(given, io))
-      const rows = names.map((one, at) => [at === 0 ? 'names' : '', one])
-      const text = [
-        `${clean(folder)}: ${files.join(' ')}\n${columns(rows)}`,
-        withProgram(`To let it act as a user: npx conveyor user bind ID ${names[0]}\n`, io.program),
-      ].join('')
-      return printDone(io, isOn(given, 'json'), JSON.stringify({ folder, files, names }), text)
+      const bind = `To let it act as a user: npx conveyor user bind ID ${names[0]}\n`
+      const text =
+        linesText([`${folder}: ${files.join(' ')}`]) +
+        fields(names.map((one, at) => [at === 0 ? 'names' : '', one])) +
+        withProgram(bind, io.program)
+      return printDone(given, io, { folder, files, names }, text)
     },
   },
 ]

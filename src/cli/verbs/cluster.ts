@@ -12,15 +12,17 @@ import { handOver, operatorConnection, removeNode } from '../../cluster/operator
 import { detachFile } from '../../cluster/operator/detach-file.ts'
 import { importFile } from '../../cluster/operator/import-file.ts'
 import { steadyClock, systemChance } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import { checkFormat, formatIn } from '../../engine/file/format.ts'
 import type { View } from '../../store/store.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import type { Io } from '../io.ts'
-import { bytesText, clean, columns, printDone, spanText, table } from '../output.ts'
+import { file_flags, flag, json_flag, words } from '../flag.ts'
+import { printDone } from '../output.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
-import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { bytesText, clean, fields, linesText, spanText, table } from '../text.ts'
+import { dbOf, type Given, isOn, text, type Verb, word } from '../verb.ts'
 
 const flags = [commit_log_flag, partition_flag, json_flag]
 const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
@@ -30,10 +32,9 @@ const detachVerb: Verb = {
   name: 'cluster detach',
   words: [],
   flags: [
-    { name: 'yes', no_env: true, says: 'detach without asking for the position' },
+    flag('yes', 'detach without asking for the position', { no_env: true }),
     commit_log_flag,
-    db_flag,
-    json_flag,
+    ...file_flags,
   ],
   says: 'make the data file of a stopped node open alone, where its database is lost',
   notes: [
@@ -51,7 +52,7 @@ const detachVerb: Verb = {
         return isConfirmed(io, `${says}${warns}Type the position to detach it: `, position)
       })
       if (made === undefined) return exits.refused
-      return done(given, io, made, `${clean(path)} opens alone, with ${made.has}\n`)
+      return printDone(given, io, made, `${clean(path)} opens alone, with ${made.has}\n`)
     }),
 }
 
@@ -59,10 +60,7 @@ export const clusterVerbs: readonly Verb[] = [
   {
     name: 'cluster init',
     words: [],
-    flags: [
-      { name: 'role', value: 'NAME', no_env: true, says: 'give this role the rights of a node' },
-      ...flags,
-    ],
+    flags: [flag('role NAME', 'give this role the rights of a node', { no_env: true }), ...flags],
     says: 'make the schema of a cluster in its database, or bring it up to date',
     notes: ['What is there already stays as it is.', password_note],
     run: (given, io) =>
@@ -72,8 +70,8 @@ export const clusterVerbs: readonly Verb[] = [
         const made = await initCluster(connection, { id, log_id, partition, role })
         const says = made.was_there ? 'was there already' : 'is there now'
         const granted = role === undefined ? '' : `, and ${clean(role)} has the rights of a node`
-        const told = { partition, ...made, ...(role === undefined ? {} : { granted_to: role }) }
-        return done(given, io, told, `the cluster ${says}${granted}\n`)
+        const result = { partition, ...made, ...defined({ granted_to: role }) }
+        return printDone(given, io, result, `the cluster ${says}${granted}\n`)
       }),
   },
   {
@@ -89,16 +87,13 @@ export const clusterVerbs: readonly Verb[] = [
           const helps = `\`npx conveyor doctor --db FILE\` says what the file of a node has`
           throw fault('overloaded', `${error.message}; ${helps}`)
         })
-        return done(given, io, status, pageOf(status))
+        return printDone(given, io, status, pageOf(status))
       }),
   },
   {
     name: 'cluster hand-over',
     words: [],
-    flags: [
-      { name: 'to', value: 'NODE', no_env: true, says: 'the node to be the owner (default any)' },
-      ...flags,
-    ],
+    flags: [flag('to NODE', 'the node to be the owner (default any)', { no_env: true }), ...flags],
     says: 'make another node the owner, once what is under way is done',
     notes: ['Says how long it took, or why it cannot be; then all stays as it was.'],
     run: (given, io) =>
@@ -106,12 +101,12 @@ export const clusterVerbs: readonly Verb[] = [
         const asked = { partition, clock: steadyClock, to: text(given, 'to') }
         const { from, to, epoch, ms } = await handOver(connection, asked)
         const says = `${to} is the owner after ${from}, in ${ms} ms\n`
-        return done(given, io, { from, to, epoch, ms }, says)
+        return printDone(given, io, { from, to, epoch, ms }, says)
       }),
   },
   {
     name: 'cluster remove',
-    words: [{ name: 'NODE' }],
+    words: words('NODE'),
     flags,
     says: 'forget a node that is gone, so that no log is kept for it',
     notes: ['A node is not removed while it runs. A removed node may join again.'],
@@ -119,13 +114,13 @@ export const clusterVerbs: readonly Verb[] = [
       withDatabase(given, async (connection, partition) => {
         const node = word(given, 0)
         await removeNode(connection, { partition, clock: steadyClock, node })
-        return done(given, io, { removed: node }, `${clean(node)} is removed\n`)
+        return printDone(given, io, { removed: node }, `${clean(node)} is removed\n`)
       }),
   },
   {
     name: 'cluster import',
     words: [],
-    flags: [...flags.slice(0, 2), db_flag, json_flag],
+    flags: [...flags.slice(0, 2), ...file_flags],
     says: 'make the state of a data file that nobody has open that of an empty partition',
     notes: [
       'The file is read and stays as it is; the nodes have new files of their own. The key of the',
@@ -139,7 +134,7 @@ export const clusterVerbs: readonly Verb[] = [
         const key = existsSync(`${path}.key`)
           ? `each node needs ${clean(path)}.key as the key of its own data file\n`
           : ''
-        return done(given, io, made, `position ${made.seq}, ${made.bytes} bytes\n${key}`)
+        return printDone(given, io, made, `position ${made.seq}, ${made.bytes} bytes\n${key}`)
       }),
   },
   detachVerb,
@@ -177,14 +172,10 @@ function connectionOf(given: Given): Connection {
   }
 }
 
-function done(given: Given, io: Io, value: object, page: string): Promise<Exit> {
-  return printDone(io, isOn(given, 'json'), JSON.stringify(value), page)
-}
-
 function pageOf(status: ClusterStatus): string {
   const { owner, epoch, position, members, log, snapshot, database } = status
   const at = owner?.address ? ` at ${owner.address}` : ''
-  const lines = [
+  const lines: [label: string, value: string][] = [
     ['owner', owner === null ? 'none' : `${owner.node}${at}, since ${owner.since}`],
     ['epoch', String(epoch)],
     ['position', String(position)],
@@ -205,6 +196,6 @@ function pageOf(status: ClusterStatus): string {
     spanText(1000 * one.seen_s_ago),
   ])
   const heads = ['NODE', 'ROLE', 'ADDRESS', 'POSITION', 'LAG', 'VERSION', 'SEEN']
-  const warnings = status.warnings.map((warning) => `warning: ${clean(warning)}\n`).join('')
-  return `${columns(lines)}${rows.length === 0 ? '' : '\n'}${table(heads, rows)}${warnings}`
+  const warnings = linesText(status.warnings.map((warning) => `warning: ${warning}`))
+  return `${fields(lines)}${rows.length === 0 ? '' : '\n'}${table(heads, rows)}${warnings}`
 }

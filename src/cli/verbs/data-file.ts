@@ -1,19 +1,17 @@
-/**
- * `backup` and `check`: verbs on the data file as a whole.
- */
+/** `backup` and `check`: verbs on the data file as a whole. */
 import { resolve } from 'node:path'
 import { withAdmin } from '../admin-connection.ts'
 import { exits } from '../exit-codes.ts'
-import { clean, printDone } from '../output.ts'
-import { db_flag, isOn, json_flag, type Verb, word } from '../verb.ts'
-
-const flags = [db_flag, json_flag]
+import { file_flags, words } from '../flag.ts'
+import { printDone } from '../output.ts'
+import { linesText } from '../text.ts'
+import { type Verb, word } from '../verb.ts'
 
 export const fileVerbs: readonly Verb[] = [
   {
     name: 'backup',
-    words: [{ name: 'FILE' }],
-    flags,
+    words: words('FILE'),
+    flags: file_flags,
     says: 'write a checked copy of the data file while it is in use',
     notes: [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
@@ -34,22 +32,20 @@ export const fileVerbs: readonly Verb[] = [
         lines.push(`pages or tasks of the data are damaged, ${damage.count} of them:`)
         lines.push(...damage.says, 'keep the backups made before')
       }
-      const text = lines.map((line) => `${clean(line)}\n`).join('')
-      const exit = await printDone(io, isOn(given, 'json'), JSON.stringify(made), text)
+      const exit = await printDone(given, io, made, linesText(lines))
       return damage === undefined ? exit : exits.damaged
     },
   },
   {
     name: 'check',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'walk every invariant of the data file',
     notes: ['Prints nothing where all is well; else a line for each breach, and exits 1.'],
     async run(given, io) {
       const report = await withAdmin(given, io, (admin) => admin.call('check', {}))
       const { breaches } = report
-      const text = breaches.map((breach) => `${clean(breach)}\n`).join('')
-      await printDone(io, isOn(given, 'json'), JSON.stringify(report), text)
+      await printDone(given, io, report, linesText(breaches))
       return breaches.length === 0 ? exits.done : exits.refused
     },
   },

@@ -8,11 +8,13 @@ import { collectFacts, type Facts } from '../doctor/facts.ts'
 import { fileChecks } from '../doctor/file-checks.ts'
 import { machineChecks } from '../doctor/machine-checks.ts'
 import { type Exit, exits } from '../exit-codes.ts'
+import { file_flags, flag } from '../flag.ts'
 import type { Io } from '../io.ts'
-import { clean, columns, printDone } from '../output.ts'
+import { printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
-import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+import { clean, columns } from '../text.ts'
+import { dbOf, type Given, isOn, text, type Verb } from '../verb.ts'
 
 const checks: readonly Check[] = [...fileChecks, ...machineChecks, ...clusterChecks]
 
@@ -20,14 +22,13 @@ export const doctorVerb: Verb = {
   name: 'doctor',
   words: [],
   flags: [
-    { name: 'full', no_env: true, says: 'walk every invariant of the file too, as `check` does' },
-    { name: 'tls', value: 'DIR', says: 'the certificates that `serve --tls` reads' },
-    { name: 'public-url', value: 'URL', says: 'the address that `serve --public-url` has' },
-    { name: 'backup', value: 'FILE', no_env: true, says: 'the newest backup, to tell its age' },
+    flag('full', 'walk every invariant of the file too, as `check` does', { no_env: true }),
+    flag('tls DIR', 'the certificates that `serve --tls` reads'),
+    flag('public-url URL', 'the address that `serve --public-url` has'),
+    flag('backup FILE', 'the newest backup, to tell its age', { no_env: true }),
     commit_log_flag,
     partition_flag,
-    db_flag,
-    json_flag,
+    ...file_flags,
   ],
   says: 'say what is wrong with a file and its machine, and what helps',
   notes: [
@@ -61,7 +62,7 @@ async function examine(given: Given, io: Io): Promise<Exit> {
   const rows = rowsOf(facts).map((row) => withWords(row, given, io.program))
   const exit = exitOf(facts, rows)
   const json = JSON.stringify({ ok: exit === exits.done, checks: rows })
-  return printDone(io, isOn(given, 'json'), json, pageOf(rows)).then(() => exit)
+  return printDone(given, io, json, pageOf(rows)).then(() => exit)
 }
 
 export function rowsOf(facts: Facts): Row[] {

@@ -3,16 +3,15 @@
  */
 import { withAdmin } from '../admin-connection.ts'
 import { usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { jsonOf, printDone, printList } from '../output.ts'
-import { db_flag, isOn, json_flag, type Verb, word } from '../verb.ts'
-
-const flags = [db_flag, json_flag]
+import { isOn, type Verb, word } from '../verb.ts'
 
 export const aliasVerbs: readonly Verb[] = [
   {
     name: 'process alias',
-    words: [{ name: 'NAME' }, { name: 'ID', optional: true }],
-    flags: [{ name: 'off', says: 'remove the alias' }, ...flags],
+    words: words('NAME [ID]'),
+    flags: [flag('off', 'remove the alias'), ...file_flags],
     says: 'let @NAME in definitions stand for a process',
     notes: ['A change takes effect at once, for tasks under way too. The @ may be left out.'],
     async run(given, io) {
@@ -24,18 +23,17 @@ export const aliasVerbs: readonly Verb[] = [
         else await admin.call('process.setAlias', { name, id })
       })
       const conv_id = id === undefined ? 'null' : JSON.stringify(id)
-      return printDone(io, isOn(given, 'json'), jsonOf({ name: JSON.stringify(name), conv_id }))
+      return printDone(given, io, jsonOf({ name: JSON.stringify(name), conv_id }))
     },
   },
   {
     name: 'process aliases',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'list the aliases',
     async run(given, io) {
       const aliases = await withAdmin(given, io, (admin) => admin.call('process.aliases', {}))
-      return printList(io, isOn(given, 'json'), aliases, {
-        jsonOf: (row) => JSON.stringify(row),
+      return printList(given, io, aliases, {
         heads: ['ALIAS', 'PROCESS'],
         cellsOf: ({ name, conv_id }) => [`@${name}`, conv_id],
       })

@@ -2,36 +2,31 @@
  * `process import`: reads files, folders and archives here, and hands their texts to the engine,
  * which stores all of them or none. Ends with a summary, also where the import is refused.
  */
+
 import { existsSync } from 'node:fs'
+import { defined } from '../../core/defined.ts'
 import { isFault } from '../../core/faults.ts'
 import type { ImportResult, VariableResult, WaitsFor } from '../../engine/api/import-api.ts'
 import { type GivenFile, readExport } from '../../files/read-export.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { type Io, print, unreadable } from '../io.ts'
-import { clean, printJson, printLines } from '../output.ts'
-import { db_flag, dbOf, type Given, isOn, json_flag, list, text, type Verb } from '../verb.ts'
+import { printJson, printLines } from '../output.ts'
+import { clean } from '../text.ts'
+import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
 
 export const importVerb: Verb = {
   name: 'process import',
-  words: [{ name: 'FILE', many: true }],
+  words: words('FILE…'),
   flags: [
-    { name: 'id', value: 'CONV_ID', says: 'its id, instead of the one it carries' },
-    {
-      name: 'move',
-      value: 'OLD=NEW',
-      says: 'where tasks of a dropped node go; may be repeated',
+    flag('id CONV_ID', 'its id, instead of the one it carries'),
+    flag('move OLD=NEW', 'where tasks of a dropped node go; may be repeated', { many: true }),
+    flag('map OLD=NEW', 'a new id for a process, or what @name means; may be repeated', {
       many: true,
-    },
-    {
-      name: 'map',
-      value: 'OLD=NEW',
-      says: 'a new id for a process, or what @name means; may be repeated',
-      many: true,
-    },
-    { name: 'dry-run', says: 'check everything, and store nothing' },
-    db_flag,
-    json_flag,
+    }),
+    flag('dry-run', 'check everything, and store nothing'),
+    ...file_flags,
   ],
   says: 'store definitions, or new versions of them',
   notes: [
@@ -51,7 +46,7 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
   try {
     const files = await readExport(given.words.map((word) => sourceOf(word, io)))
     const dry_run = isOn(given, 'dry-run')
-    const args = { files, moves, map, dry_run, ...(id === undefined ? {} : { id }) }
+    const args = { files, moves, map, dry_run, ...defined({ id }) }
     const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
       if_missing: dry_run ? 'in_memory' : 'create',
     })

@@ -6,51 +6,45 @@
 import { newDrawings } from '../../console/diagram/drawings.ts'
 import { mermaidOf } from '../../console/diagram/mermaid.ts'
 import { svgOf } from '../../console/diagram/svg.ts'
+import { defined } from '../../core/defined.ts'
 import type { Status } from '../../core/model.ts'
 import type { Can } from '../../engine/api/process-api.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { type Io, print } from '../io.ts'
-import { clean, columns, idJson, jsonOf, printDone, printList, table } from '../output.ts'
+import { idJson, jsonOf, printDone, printList } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
-import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { clean, fields, table } from '../text.ts'
+import { type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { importVerb } from './process-import.ts'
 import { rowsOf } from './task-list.ts'
-
-const flags = [db_flag, json_flag]
-const id_word = { name: 'ID' }
 
 export const processVerbs: readonly Verb[] = [
   importVerb,
   {
     name: 'process list',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'list the processes',
     async run(given, io) {
       const processes = await withAdmin(given, io, (admin) => admin.call('process.list', {}))
-      return printList(io, isOn(given, 'json'), processes, {
-        jsonOf: (row) => JSON.stringify(row),
+      return printList(given, io, processes, {
         heads: ['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'],
-        cellsOf: ({ conv_id, title, status, version, tasks }) => [
-          conv_id,
-          title,
-          status,
-          String(version),
-          String(tasks),
-        ],
+        cellsOf: ({ conv_id, title, status, version, tasks }) =>
+          [conv_id, title, status, version, tasks].map(String),
       })
     },
   },
   {
     name: 'process show',
-    words: [id_word],
+    words: words('ID'),
     flags: [
-      { name: 'mermaid', says: 'as a Mermaid flowchart' },
-      { name: 'svg', says: 'as a picture, an SVG file' },
-      ...flags,
+      flag('mermaid', 'as a Mermaid flowchart'),
+      flag('svg', 'as a picture, an SVG file'),
+      ...file_flags,
     ],
     says: 'show a process, its nodes and the tasks in them',
     async run(given, io) {
@@ -71,13 +65,13 @@ export const processVerbs: readonly Verb[] = [
         : isOn(given, 'mermaid')
           ? mermaidOf(found)
           : page()
-      return printDone(io, isOn(given, 'json'), JSON.stringify(shown), shown_as)
+      return printDone(given, io, shown, shown_as)
     },
   },
   {
     name: 'process export',
-    words: [id_word],
-    flags,
+    words: words('ID'),
+    flags: file_flags,
     says: 'print the definition as it was given',
     async run(given, io) {
       const id = word(given, 0)
@@ -88,11 +82,8 @@ export const processVerbs: readonly Verb[] = [
   },
   {
     name: 'process share',
-    words: [id_word, { name: 'USER' }],
-    flags: [
-      { name: 'can', value: 'LIST', says: 'some of create,modify,show (default all three)' },
-      ...flags,
-    ],
+    words: words('ID USER'),
+    flags: [flag('can LIST', 'some of create,modify,show (default all three)'), ...file_flags],
     says: 'let a user work with a process',
     async run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
@@ -103,8 +94,8 @@ export const processVerbs: readonly Verb[] = [
   },
   {
     name: 'process unshare',
-    words: [id_word, { name: 'USER' }],
-    flags,
+    words: words('ID USER'),
+    flags: file_flags,
     says: 'take that back',
     async run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
@@ -114,12 +105,12 @@ export const processVerbs: readonly Verb[] = [
   },
   {
     name: 'process webhook',
-    words: [id_word],
+    words: words('ID'),
     flags: [
-      { name: 'new', says: 'open it at a new address, in place of an open one' },
-      { name: 'off', says: 'close it' },
-      { name: 'basic-auth', value: 'USER', says: 'open it to whom has the secret of a user' },
-      ...flags,
+      flag('new', 'open it at a new address, in place of an open one'),
+      flag('off', 'close it'),
+      flag('basic-auth USER', 'open it to whom has the secret of a user'),
+      ...file_flags,
     ],
     says: 'print the addresses that take requests without a signature',
     notes: [
@@ -138,8 +129,8 @@ export const processVerbs: readonly Verb[] = [
   ).map(
     ([name, says, result]): Verb => ({
       name: `process ${name}`,
-      words: [id_word],
-      flags,
+      words: words('ID'),
+      flags: file_flags,
       says,
       async run(given, io) {
         const id = word(given, 0)
@@ -156,17 +147,17 @@ async function showWebhook(given: Given, io: Io): Promise<Exit> {
   if (is_off && (is_new || user !== undefined)) throw usageError('--off goes with no other flag')
   const change = {
     ...(is_new || is_off ? { address: is_new ? ('new' as const) : ('off' as const) } : {}),
-    ...(user === undefined ? {} : { user }),
+    ...defined({ user }),
   }
   const found = await withAdmin(given, io, (admin) =>
     admin.call('process.webhook', { id: word(given, 0), ...change }),
   )
-  const page = columns([
+  const page = fields([
     ['webhook', found.address ?? '-'],
-    ...(found.user === null ? [] : [['user', found.user] as const]),
+    ['user', found.user ?? undefined],
     ...found.callbacks.map(({ node_id, address }) => [`callback ${node_id}`, address] as const),
   ])
-  return printDone(io, isOn(given, 'json'), JSON.stringify(found), page)
+  return printDone(given, io, found, page)
 }
 
 const all_can: readonly Can[] = ['create', 'modify', 'show']
@@ -182,7 +173,7 @@ function canOf(given: string | undefined): Can[] {
 /** Prints nothing for people; for programs the process and its new state. */
 function printState(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
   const state = jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members })
-  return printDone(io, isOn(given, 'json'), state)
+  return printDone(given, io, state)
 }
 
 /** With a process the oldest of its live tasks are shown, without those its newest. */
@@ -191,7 +182,7 @@ const shown_tasks_max = 5
 function pageOf(found: AdminValue<'process.show'>, shown: readonly TaskView[]): string {
   const { conv_id, title, status, version, hash, tasks, nodes, shared_with } = found
   const sum = (of: Status): number => nodes.reduce((all, { by_status }) => all + by_status[of], 0)
-  const head = columns([
+  const head = fields([
     ['process', conv_id],
     ['title', title],
     ['status', status],

@@ -3,9 +3,11 @@
  * and checked there completely, with its key, before anything is replaced; what was there stays
  * under another name. The backup itself is never opened for writing.
  */
+
 import { constants, existsSync } from 'node:fs'
 import { chmod, copyFile, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { defined } from '../../core/defined.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { CheckReport } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
@@ -16,24 +18,24 @@ import { makePrivateFolder } from '../../store/private-folder.ts'
 import { keepAside, lockDataFile, putRestored } from '../../store/restored-file.ts'
 import { connectOwner, engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, unreachableError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { type Io, unreadable } from '../io.ts'
-import { clean, printDone, timeText } from '../output.ts'
-import { db_flag, dbOf, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { printDone } from '../output.ts'
+import { linesText, timeText } from '../text.ts'
+import { dbOf, type Given, isOn, text, type Verb, word } from '../verb.ts'
 
 export const restoreVerb: Verb = {
   name: 'restore',
-  words: [{ name: 'BACKUP' }],
+  words: words('BACKUP'),
   flags: [
-    {
-      name: 'key-file',
-      value: 'FILE',
-      says: 'the kept copy of the key (default: one beside the data file or the backup)',
-      no_env: true,
-    },
-    { name: 'replace', says: 'where there is a data file: move it aside', no_env: true },
-    { name: 'without-key', says: 'restore although no key fits', no_env: true },
-    db_flag,
-    json_flag,
+    flag(
+      'key-file FILE',
+      'the kept copy of the key (default: one beside the data file or the backup)',
+      { no_env: true },
+    ),
+    flag('replace', 'where there is a data file: move it aside', { no_env: true }),
+    flag('without-key', 'restore although no key fits', { no_env: true }),
+    ...file_flags,
   ],
   says: 'put a backup in the place of the data file',
   notes: [
@@ -208,7 +210,7 @@ function printRestored(given: Given, io: Io, restored: Restored): Promise<Exit> 
   const last = report.last_change_ms
   const json = JSON.stringify({
     ...{ path, backup, tasks, processes, users, last_change_ms: last ?? null, took_ms, aside },
-    ...(key_id === undefined ? {} : { key_id }),
+    ...defined({ key_id }),
   })
   const lines = [
     ...aside.map((one) => `kept what was there: ${one}`),
@@ -216,5 +218,5 @@ function printRestored(given: Given, io: Io, restored: Restored): Promise<Exit> 
     `restored ${path}: ${tasks} tasks, ${processes} processes, ${users} users, ` +
       `last change ${last === undefined ? 'unknown' : timeText(last)}, in ${took_ms / 1_000} s`,
   ]
-  return printDone(io, isOn(given, 'json'), json, lines.map((one) => `${clean(one)}\n`).join(''))
+  return printDone(given, io, json, linesText(lines))
 }

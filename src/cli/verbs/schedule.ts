@@ -2,41 +2,33 @@
  * `schedule …`: tasks that are created at their due times. Times are shown in the zone of the
  * schedule and in UTC.
  */
-import type { ScheduleDetails, ScheduleInfo, ScheduleRun } from '../../engine/api/schedule-api.ts'
+import { defined } from '../../core/defined.ts'
+import type { ScheduleDetails, ScheduleInfo } from '../../engine/api/schedule-api.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import type { Io } from '../io.ts'
-import {
-  clean,
-  columns,
-  jsonOf,
-  printDone,
-  printList,
-  printResult,
-  reasonOf,
-  timeText,
-} from '../output.ts'
+import { jsonOf, printDone, printList, printResult, reasonOf } from '../output.ts'
+import { fields, linesText, timeText } from '../text.ts'
 import { durationMs, timeMs } from '../times.ts'
-import { db_flag, type Given, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
+import { type Given, oneOf, text, type Verb, word } from '../verb.ts'
 import { data_flag, dataOf } from './task-target.ts'
 
-const flags = [db_flag, json_flag]
-const id_word = { name: 'ID' }
 const catch_ups = ['none', 'latest', 'all'] as const
 
 export const scheduleVerbs: readonly Verb[] = [
   {
     name: 'schedule add',
-    words: [id_word, { name: 'CONV' }],
+    words: words('ID CONV'),
     flags: [
-      { name: 'cron', value: 'C', says: "such as '0 2 * * *'; six fields begin with the second" },
-      { name: 'every', value: 'TIME', says: 'such as 90s, 15m, 2h or 1d' },
-      { name: 'at', value: 'TIME', says: 'once, at 2026-11-22T02:00:00Z, or at +2h from now' },
-      { name: 'timezone', value: 'Z', says: 'of --cron, such as Europe/Kyiv (default UTC)' },
+      flag('cron C', "such as '0 2 * * *'; six fields begin with the second"),
+      flag('every TIME', 'such as 90s, 15m, 2h or 1d'),
+      flag('at TIME', 'once, at 2026-11-22T02:00:00Z, or at +2h from now'),
+      flag('timezone Z', 'of --cron, such as Europe/Kyiv (default UTC)'),
       data_flag,
-      { name: 'due-key', value: 'NAME', says: 'the member of the data for the due time, in ms' },
-      { name: 'catch-up', value: 'HOW', says: 'with missed times: none, latest (default) or all' },
-      ...flags,
+      flag('due-key NAME', 'the member of the data for the due time, in ms'),
+      flag('catch-up HOW', 'with missed times: none, latest (default) or all'),
+      ...file_flags,
     ],
     says: 'create a task in a process at each due time, or change when',
     notes: [
@@ -49,18 +41,14 @@ export const scheduleVerbs: readonly Verb[] = [
   {
     name: 'schedule list',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'list the schedules and when each is due next',
     async run(given, io) {
       const schedules = await withAdmin(given, io, (admin) => admin.call('schedule.list', {}))
-      return printList(io, isOn(given, 'json'), schedules, {
-        jsonOf: (schedule) => JSON.stringify(schedule),
+      return printList(given, io, schedules, {
         heads: ['SCHEDULE', 'PROCESS', 'STATE', 'WHEN', 'NEXT', 'IN UTC', 'LAST'],
         cellsOf: (schedule) => [
-          schedule.id,
-          schedule.conv_id,
-          schedule.state,
-          whenText(schedule),
+          ...[schedule.id, schedule.conv_id, schedule.state, whenText(schedule)],
           ...timesOf(schedule.next_ms, schedule.timezone),
           schedule.last?.proc ?? '-',
         ],
@@ -69,8 +57,8 @@ export const scheduleVerbs: readonly Verb[] = [
   },
   {
     name: 'schedule show',
-    words: [id_word],
-    flags,
+    words: words('ID'),
+    flags: file_flags,
     says: 'show a schedule, its last due time and what came of it',
     notes: ['Parameters that the process marks as auto-clear are shown as ***.'],
     async run(given, io) {
@@ -78,18 +66,18 @@ export const scheduleVerbs: readonly Verb[] = [
       const found = await withAdmin(given, io, (admin) => admin.call('schedule.show', { id }))
       const { data_text, ...shown } = found
       const json = `${JSON.stringify(shown).slice(0, -1)},"data":${data_text}}`
-      return printDone(io, isOn(given, 'json'), json, pageOf(found))
+      return printDone(given, io, json, pageOf(found))
     },
   },
   {
     name: 'schedule run',
-    words: [id_word],
-    flags,
+    words: words('ID'),
+    flags: file_flags,
     says: 'create a task of a schedule now; its due times stay',
     async run(given, io) {
       const id = word(given, 0)
       const result = await withAdmin(given, io, (admin) => admin.call('schedule.run', { id }))
-      return printResult(io, isOn(given, 'json'), result, result.obj_id ?? '')
+      return printResult(given, io, result, result.obj_id ?? '')
     },
   },
   ...(
@@ -101,13 +89,13 @@ export const scheduleVerbs: readonly Verb[] = [
   ).map(
     ([name, says, state]): Verb => ({
       name: `schedule ${name}`,
-      words: [id_word],
-      flags,
+      words: words('ID'),
+      flags: file_flags,
       says,
       async run(given, io) {
         const id = word(given, 0)
         await withAdmin(given, io, (admin) => admin.call(`schedule.${name}`, { id }))
-        return printDone(io, isOn(given, 'json'), jsonOf({ id: JSON.stringify(id), ...state }))
+        return printDone(given, io, jsonOf({ id: JSON.stringify(id), ...state }))
       },
     }),
   ),
@@ -127,19 +115,16 @@ async function addSchedule(given: Given, io: Io): Promise<Exit> {
     id: word(given, 0),
     conv_id: word(given, 1),
     data_text: dataOf(given),
-    ...(cron === undefined ? {} : { cron }),
-    ...(every === undefined ? {} : { every_ms: durationMs(every) }),
-    ...(at === undefined ? {} : { at_ms: timeMs('--at', at, io.clock.now_ms()) }),
-    ...(timezone === undefined ? {} : { timezone }),
-    ...(due_key === undefined ? {} : { due_key }),
-    ...(catch_up === undefined ? {} : { catch_up }),
+    ...defined({ cron }),
+    ...(every && { every_ms: durationMs(every) }),
+    ...(at && { at_ms: timeMs('--at', at, io.clock.now_ms()) }),
+    ...defined({ timezone, due_key, catch_up }),
   }
   const put = await withAdmin(given, io, (admin) => admin.call('schedule.put', schedule))
   const [next, utc] = timesOf(put.next_ms, timezone ?? 'UTC')
   const due =
     put.next_ms === null ? 'has ended' : `due next ${next}${utc === next ? '' : ` (${utc})`}`
-  const line = `schedule ${clean(put.id)}: ${put.state}, ${due}\n`
-  return printDone(io, isOn(given, 'json'), JSON.stringify(put), line)
+  return printDone(given, io, put, linesText([`schedule ${put.id}: ${put.state}, ${due}`]))
 }
 
 function whenText({ cron, every_ms, at_ms, timezone }: ScheduleInfo): string {
@@ -160,26 +145,17 @@ function timesOf(ms: number | null, timezone: string): readonly [string, string]
 function pageOf(schedule: ScheduleDetails): string {
   const { timezone, last, left_out } = schedule
   const both = (ms: number | null): string => [...new Set(timesOf(ms, timezone))].join(', ')
-  return columns([
+  return fields([
     ['schedule', schedule.id],
     ['process', schedule.conv_id],
     ['state', schedule.state],
     ['when', whenText(schedule)],
     ['next', both(schedule.next_ms)],
-    ...(last === undefined ? [] : lastRows(last, both)),
-    ...(left_out === undefined
-      ? []
-      : [['left out', `${both(left_out.from_ms)} up to ${both(left_out.to_ms)}`] as const]),
+    ['last', last && both(last.due_ms)],
+    ['', last && (last.proc === 'ok' ? `task ${last.obj_id ?? '-'}` : reasonOf(last))],
+    ['left out', left_out && `${both(left_out.from_ms)} up to ${both(left_out.to_ms)}`],
     ['catch up', schedule.catch_up],
-    ...(schedule.due_key === undefined ? [] : [['due key', schedule.due_key] as const]),
+    ['due key', schedule.due_key],
     ['data', schedule.data_text],
   ])
-}
-
-function lastRows(last: ScheduleRun, both: (ms: number) => string): (readonly string[])[] {
-  const what = last.proc === 'ok' ? `task ${last.obj_id ?? '-'}` : reasonOf(last)
-  return [
-    ['last', both(last.due_ms)],
-    ['', what],
-  ]
 }

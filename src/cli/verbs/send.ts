@@ -8,6 +8,7 @@ import { ownTimestamp, type Signed, signed } from '../../client/http-messages.ts
 import { parsePlain } from '../../codec/json.ts'
 import { systemChance } from '../../core/clock.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
+import { words } from '../flag.ts'
 import { print, readAll } from '../io.ts'
 import {
   baseOf,
@@ -21,7 +22,7 @@ import type { Verb } from '../verb.ts'
 
 export const sendVerb: Verb = {
   name: 'send',
-  words: [{ name: 'FILE', optional: true }],
+  words: words('[FILE]'),
   flags: signer_flags,
   says: 'sign a body, post it and print the answer',
   notes: [

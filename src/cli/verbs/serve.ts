@@ -2,6 +2,7 @@
  * `serve`: opens the file and answers requests until it gets a stop signal or can no longer write.
  * It drains before it ends, so every accepted request is answered.
  */
+import { defined } from '../../core/defined.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { limitsWith } from '../../core/limits.ts'
 import type { Engine, EngineOptions } from '../../engine/api/engine-api.ts'
@@ -139,7 +140,7 @@ function staleReads({ given, io, wanted }: Setup, { read }: Tenure): EngineOptio
   const { http, grpc } = wanted
   let servers: RunningServers | undefined
   return {
-    ...(age_ms_max === undefined ? {} : { age_ms_max }),
+    ...defined({ age_ms_max }),
     async use(reader) {
       read(reader)
       await servers?.drain()

@@ -6,8 +6,9 @@
 import { type Signer, signed, wholeSeconds } from '../../client/http-messages.ts'
 import { timestampMistake } from '../../server/http/credentials.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { flag, words } from '../flag.ts'
 import { type Io, readInput } from '../io.ts'
-import { clean, printDone } from '../output.ts'
+import { printDone } from '../output.ts'
 import { curlLine, explained, explainText, testVector } from '../sign/explain.ts'
 import { type FoundSignature, findSignature, usualMistakes } from '../sign/mistakes.ts'
 import {
@@ -19,21 +20,21 @@ import {
   secret_notes,
   signer_flags,
 } from '../sign/signer.ts'
+import { linesText } from '../text.ts'
 import { type Given, isOn, text, type Verb } from '../verb.ts'
 
 export const signVerb: Verb = {
   name: 'sign',
-  words: [{ name: 'FILE', optional: true }],
+  words: words('[FILE]'),
   flags: [
     ...signer_flags,
-    { name: 'timestamp', value: 'T', no_env: true, says: 'sign with this one, in place of now' },
-    { name: 'explain', no_env: true, says: 'print each step; without --user of a test vector' },
-    {
-      name: 'check',
-      value: 'SIGNATURE',
-      no_env: true,
-      says: 'say what is wrong with a signature made elsewhere, or with the path of its request',
-    },
+    flag('timestamp T', 'sign with this one, in place of now', { no_env: true }),
+    flag('explain', 'print each step; without --user of a test vector', { no_env: true }),
+    flag(
+      'check SIGNATURE',
+      'say what is wrong with a signature made elsewhere, or with the path of its request',
+      { no_env: true },
+    ),
   ],
   says: 'print the signed URL of a body and a curl line',
   notes: [
@@ -54,7 +55,7 @@ export const signVerb: Verb = {
     const curl = curlLine({ url, headers, body: `@${file}` })
     const has_headers = Object.keys(headers).length > 0
     const json = JSON.stringify({ url, ...(has_headers ? { headers } : {}), curl })
-    return printDone(io, isOn(given, 'json'), json, `${url}\n${clean(curl)}\n`)
+    return printDone(given, io, json, linesText([url, curl]))
   },
 }
 
@@ -73,7 +74,7 @@ async function explain(given: Given, io: Io): Promise<Exit> {
   const made = is_vector
     ? explained({ ...testVector, base, file: undefined })
     : explained({ ...(await partsOf(given, io, file)), base, file })
-  return printDone(io, isOn(given, 'json'), JSON.stringify(made), explainText(made))
+  return printDone(given, io, made, explainText(made))
 }
 
 async function partsOf(
@@ -115,7 +116,7 @@ async function checkSignature(given: Given, io: Io, check: string): Promise<Exit
     tried,
   })
   const said = [...lines, ...tried.map((says) => `  not: ${says}`)]
-  await printDone(io, isOn(given, 'json'), json, said.map((line) => `${clean(line)}\n`).join(''))
+  await printDone(given, io, json, linesText(said))
   return is_right ? exits.done : exits.refused
 }
 

@@ -4,6 +4,7 @@
  * nothing. The holder of the file does a bounded piece in each call, so stopping this program stops
  * the work; the job keeps how far it came, and `task bulk ID` goes on with it.
  */
+import { defined } from '../../core/defined.ts'
 import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import type { SentBulk, SentJob } from '../../task-operations/searches.ts'
@@ -11,18 +12,20 @@ import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { type Flag, file_flags, flag, words } from '../flag.ts'
 import { type Io, print } from '../io.ts'
-import { clean, jsonOf, printDone, printLines, table, taskJson, timeText } from '../output.ts'
-import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { jsonOf, printDone, printList, taskJson } from '../output.ts'
+import { clean, timeText } from '../text.ts'
+import { type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { filterOf } from './task-filter.ts'
 import { rowsOf } from './task-list.ts'
 import { dataOf } from './task-target.ts'
 
 export const bulkFlags: readonly Flag[] = [
-  { name: 'all', says: 'many: all live tasks of the process' },
-  { name: 'dry-run', says: 'many: only count and show what would be changed' },
-  { name: 'yes', says: 'many: without asking for their number' },
-  { name: 'id', value: 'JOB', says: 'many: a name for the job (default: one is made)' },
+  flag('all', 'many: all live tasks of the process'),
+  flag('dry-run', 'many: only count and show what would be changed'),
+  flag('yes', 'many: without asking for their number'),
+  flag('id JOB', 'many: a name for the job (default: one is made)'),
 ].map((flag) => ({ ...flag, no_env: true }))
 
 export const bulk_notes = [
@@ -33,17 +36,16 @@ export const bulk_notes = [
 
 export const jobsVerb: Verb = {
   name: 'task bulk',
-  words: [{ name: 'JOB', optional: true }],
-  flags: [db_flag, json_flag],
+  words: words('[JOB]'),
+  flags: file_flags,
   says: 'go on with a job on many tasks that was cut off, or list the jobs',
   async run(given, io) {
     const [id] = given.words
     return withAdmin(given, io, async (admin) => {
       if (id !== undefined) return finish(given, io, admin, await resume(admin, id))
       const jobs = await admin.call('task.bulkJobs', {})
-      if (isOn(given, 'json')) await printLines(io, jobs.map(jobJson))
-      else await print(io.stdout, table(['JOB', 'BEGUN', 'DONE', 'WHAT'], jobs.map(cellsOf)))
-      return exits.done
+      const heads = ['JOB', 'BEGUN', 'DONE', 'WHAT']
+      return printList(given, io, jobs, { jsonOf: jobJson, heads, cellsOf })
     })
   },
 }
@@ -63,7 +65,7 @@ export async function changeMany(given: Given, io: Io, action: BulkAction): Prom
     action,
     filter: { ...filterOf(given, io), conv_id: word(given, 0) },
     ...(action === 'modify' ? { data_text: dataOf(given) } : {}),
-    ...(to_node_id === undefined ? {} : { to_node_id }),
+    ...defined({ to_node_id }),
   }
   return withAdmin(given, io, async (admin) => {
     if (isOn(given, 'dry-run') || !isOn(given, 'yes')) {
@@ -114,7 +116,7 @@ async function printTried(
   })
   const more = matched > sample.length ? `the first ${sample.length} of ` : ''
   const says = `${more}${matched} ${matched === 1 ? 'task' : 'tasks'}, nothing was changed\n`
-  return printDone(io, isOn(given, 'json'), json, `${rowsOf(sample, true, false)}${says}`)
+  return printDone(given, io, json, `${rowsOf(sample, true, false)}${says}`)
 }
 
 const resume = (admin: Admin, id: string): Promise<SentJob> => admin.call('task.resumeBulk', { id })
@@ -135,7 +137,7 @@ async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promi
     job = await resume(admin, id)
     await emit(countsText(job))
   }
-  await printDone(io, isOn(given, 'json'), jobJson(job), `${job.action}: ${countsText(job)}\n`)
+  await printDone(given, io, jobJson(job), `${job.action}: ${countsText(job)}\n`)
   return Object.keys(job.refused).length === 0 ? exits.done : exits.refused
 }
 

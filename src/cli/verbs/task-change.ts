@@ -2,13 +2,15 @@
  * The verbs that change tasks: one that is named, or all that the flags of a filter find, which
  * task-bulk does. Without a name and without such a flag nothing is changed.
  */
+import { defined } from '../../core/defined.ts'
 import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { ResultView } from '../../task-operations/task-actions.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
+import { type Flag, file_flags, flag } from '../flag.ts'
 import type { Io } from '../io.ts'
 import { printResult } from '../output.ts'
-import { db_flag, type Flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+import { type Given, isOn, text, type Verb } from '../verb.ts'
 import { bulk_notes, bulkFlags, changeMany } from './task-bulk.ts'
 import { filter_notes, filterFlags } from './task-filter.ts'
 import {
@@ -34,19 +36,19 @@ const rows: readonly ChangeVerb[] = [
   {
     action: 'modify',
     says: 'add data to a task, or to many; one that waits for a callback goes on',
-    flags: [data_flag, { name: 'sync', says: 'only if the task waits for a callback' }],
+    flags: [data_flag, flag('sync', 'only if the task waits for a callback')],
     one: modifyTask,
   },
   {
     action: 'retry',
     says: 'run a failed task again, or many',
-    flags: [{ name: 'to', value: 'NODE', says: 'from this node, instead of where it failed' }],
+    flags: [flag('to NODE', 'from this node, instead of where it failed')],
     one: (given, io) => act(given, io, 'retry', 'runs again'),
   },
   {
     action: 'move',
     says: 'put a live task into another node, where it runs on, or many',
-    flags: [{ name: 'to', value: 'NODE', says: 'the node to go to', no_env: true }],
+    flags: [flag('to NODE', 'the node to go to', { no_env: true })],
     one: (given, io) => act(given, io, 'move', 'moved'),
   },
   {
@@ -60,7 +62,7 @@ const rows: readonly ChangeVerb[] = [
 export const changeVerbs: readonly Verb[] = rows.map(({ action, says, flags, one }) => ({
   name: `task ${action}`,
   words: [conv_word, task_word],
-  flags: [...flags, ...target_flags, ...filterFlags, ...bulkFlags, db_flag, json_flag],
+  flags: [...flags, ...target_flags, ...filterFlags, ...bulkFlags, ...file_flags],
   says,
   notes: [...target_notes, ...bulk_notes, ...filter_notes],
   async run(given, io) {
@@ -91,9 +93,9 @@ async function modifyTask(given: Given, io: Io): Promise<Exit> {
     conv_id,
     data_text: dataOf(given),
     ...(ref === undefined ? {} : { ref_text: JSON.stringify(ref) }),
-    ...(obj_id === undefined ? {} : { obj_id }),
+    ...defined({ obj_id }),
     ...(isOn(given, 'sync') ? { is_sync: true } : {}),
-    ...(node_id === undefined ? {} : { node_id }),
+    ...defined({ node_id }),
   } as const
   return applyOp(given, io, op, () => 'modified')
 }
@@ -115,7 +117,7 @@ async function act(
     const says = found === null ? '' : `: it has ended, ${found.status}`
     return { ...done, description: `${done.description}${says}` }
   })
-  return printResult(io, isOn(given, 'json'), result, `${done}${didText(result)}`)
+  return printResult(given, io, result, `${done}${didText(result)}`)
 }
 
 /** Such as `: delayed in node wait, was failed in node pay`. */

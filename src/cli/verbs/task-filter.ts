@@ -3,15 +3,18 @@
  * on the command line only: a filter from the environment would change what a night's command
  * touches. Times are read here, names are checked by the engine.
  */
+
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
+import { defined } from '../../core/defined.ts'
 import { isFault } from '../../core/faults.ts'
 import { filter_times } from '../../engine/api/search-api.ts'
 import type { SentFilter } from '../../task-operations/searches.ts'
 import { usageError } from '../exit-codes.ts'
+import { type Flag, flag } from '../flag.ts'
 import type { Io } from '../io.ts'
 import { timeMs } from '../times.ts'
-import { type Flag, type Given, oneOf, text } from '../verb.ts'
+import { type Given, oneOf, text } from '../verb.ts'
 
 const flagOf = (time: (typeof filter_times)[number]): string =>
   time.replace('_ms', '').replace('_', '-')
@@ -22,11 +25,11 @@ const status_words: readonly NonNullable<SentFilter['status']>[] = [
 ]
 
 export const filterFlags: readonly Flag[] = [
-  { name: 'node', value: 'N', says: 'in this node, by its id or title' },
-  { name: 'status', value: 'S', says: 'with this status: failed, …; also live, ended, any' },
-  { name: 'ref-prefix', value: 'R', says: 'whose ref begins so' },
+  flag('node N', 'in this node, by its id or title'),
+  flag('status S', 'with this status: failed, …; also live, ended, any'),
+  flag('ref-prefix R', 'whose ref begins so'),
   ...filter_times.map((time) => ({ name: flagOf(time), value: 'TIME', says: says(flagOf(time)) })),
-  { name: 'where', value: 'JSON', says: 'whose data is so: {"amount":{"gte":100},"paid":true}' },
+  flag('where JSON', 'whose data is so: {"amount":{"gte":100},"paid":true}'),
 ].map((flag) => ({ ...flag, no_env: true }))
 
 function says(name: string): string {
@@ -53,9 +56,7 @@ export function filterOf(given: Given, io: Io): SentFilter {
   }
   return {
     ...filter,
-    ...(node_id === undefined ? {} : { node_id }),
-    ...(status === undefined ? {} : { status }),
-    ...(ref_prefix === undefined ? {} : { ref_prefix }),
+    ...defined({ node_id, status, ref_prefix }),
     ...(where === undefined ? {} : { where_text: whereText(where) }),
   }
 }

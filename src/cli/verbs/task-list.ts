@@ -3,30 +3,31 @@
  * stderr how far the search has come, and where it ends before all is found, the cursor to go on
  * with.
  */
+import { defined } from '../../core/defined.ts'
 import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import type { SentPage, SentQuery } from '../../task-operations/searches.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { type Io, print } from '../io.ts'
-import { columns, printDone, printLines, table, taskJson, timeText } from '../output.ts'
-import { db_flag, type Given, isOn, json_flag, text, type Verb } from '../verb.ts'
+import { printDone, printLines, taskJson } from '../output.ts'
+import { columns, table, timeText } from '../text.ts'
+import { type Given, isOn, text, type Verb } from '../verb.ts'
 import { whyText } from '../wait-text.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
 
-const flags = [db_flag, json_flag]
-
 export const listVerb: Verb = {
   name: 'task list',
-  words: [{ name: 'CONV', optional: true }],
+  words: words('[CONV]'),
   flags: [
     ...filterFlags,
-    { name: 'newest', says: 'the newest first, instead of the oldest' },
-    { name: 'limit', value: 'N', says: 'at most so many (default 100; 0 lists all)' },
-    { name: 'all', says: 'all of them, as --limit 0' },
-    { name: 'cursor', value: 'C', says: 'go on where a list with the same flags ended' },
-    ...flags,
+    flag('newest', 'the newest first, instead of the oldest'),
+    flag('limit N', 'at most so many (default 100; 0 lists all)'),
+    flag('all', 'all of them, as --limit 0'),
+    flag('cursor C', 'go on where a list with the same flags ended'),
+    ...file_flags,
   ],
   says: 'list the tasks of a process, or of all',
   notes: [
@@ -39,14 +40,14 @@ export const listVerb: Verb = {
 
 export const countVerb: Verb = {
   name: 'task count',
-  words: [{ name: 'CONV', optional: true }],
-  flags: [...filterFlags.filter(({ name }) => ['node', 'status'].includes(name)), ...flags],
+  words: words('[CONV]'),
+  flags: [...filterFlags.filter(({ name }) => ['node', 'status'].includes(name)), ...file_flags],
   says: 'count the tasks by process, or those of a process by node, and by status',
   async run(given, io) {
     const [conv_id] = given.words
-    const filter = { ...filterOf(given, io), ...(conv_id === undefined ? {} : { conv_id }) }
+    const filter = { ...filterOf(given, io), ...defined({ conv_id }) }
     const counts = await withAdmin(given, io, (admin) => admin.call('task.count', filter))
-    return printDone(io, isOn(given, 'json'), JSON.stringify(counts), countsText(counts))
+    return printDone(given, io, counts, countsText(counts))
   },
 }
 
@@ -72,9 +73,9 @@ async function listTasks(given: Given, io: Io): Promise<Exit> {
   const first_cursor = text(given, 'cursor')
   const query: SentQuery = {
     ...filterOf(given, io),
-    ...(conv_id === undefined ? {} : { conv_id }),
+    ...defined({ conv_id }),
     ...(isOn(given, 'newest') ? { newest_first: true } : {}),
-    ...(first_cursor === undefined ? {} : { cursor: first_cursor }),
+    ...defined({ cursor: first_cursor }),
   }
   await withAdmin(given, io, async (admin) => {
     let shown = 0

@@ -10,17 +10,18 @@ import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { RawOp, ResultView } from '../../task-operations/task-actions.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
+import { type Flag, flag } from '../flag.ts'
 import type { Io } from '../io.ts'
 import { printResult } from '../output.ts'
-import { type Flag, type Given, isOn, text } from '../verb.ts'
+import { type Given, text } from '../verb.ts'
 import { dataText } from './task-import.ts'
 
 export const conv_word = { name: 'CONV' }
 export const task_word = { name: 'TASK', optional: true } as const
 
 export const target_flags: readonly Flag[] = [
-  { name: 'ref', value: 'R', says: 'the task with this ref' },
-  { name: 'obj-id', value: 'ID', says: 'the task with this obj_id' },
+  flag('ref R', 'the task with this ref'),
+  flag('obj-id ID', 'the task with this obj_id'),
 ]
 
 export const target_notes = [
@@ -28,7 +29,7 @@ export const target_notes = [
   'stand in for it where that is not meant.',
 ]
 
-export const data_flag: Flag = { name: 'data', value: 'JSON', says: 'a JSON object (default {})' }
+export const data_flag: Flag = flag('data JSON', 'a JSON object (default {})')
 
 /** The named task. Throws a usage fault unless it is named exactly once. */
 export function targetOf(
@@ -74,5 +75,5 @@ export async function applyOp(
 ): Promise<Exit> {
   const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
   if (result === undefined) throw new Error('an op came back without a result')
-  return printResult(io, isOn(given, 'json'), result, textOf(result))
+  return printResult(given, io, result, textOf(result))
 }

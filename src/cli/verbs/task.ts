@@ -5,10 +5,12 @@
 import { fault } from '../../core/faults.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { type Io, print } from '../io.ts'
-import { columns, printJson, table, taskJson, timeText } from '../output.ts'
-import { db_flag, type Given, isOn, json_flag, text, type Verb, word } from '../verb.ts'
+import { type Exit, usageError } from '../exit-codes.ts'
+import { file_flags, flag } from '../flag.ts'
+import type { Io } from '../io.ts'
+import { printDone, taskJson } from '../output.ts'
+import { fields, table, timeText } from '../text.ts'
+import { type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { waitRows } from '../wait-text.ts'
 import { jobsVerb } from './task-bulk.ts'
 import { changeVerbs } from './task-change.ts'
@@ -25,17 +27,15 @@ import {
   task_word,
 } from './task-target.ts'
 
-const flags = [db_flag, json_flag]
-
 export const taskVerbs: readonly Verb[] = [
   {
     name: 'task create',
     words: [conv_word],
     flags: [
-      { name: 'ref', value: 'R', says: 'its ref, unique among the live tasks of the process' },
+      flag('ref R', 'its ref, unique among the live tasks of the process'),
       data_flag,
-      { name: 'file', value: 'F.ndjson', says: 'one task a line, instead of --ref and --data' },
-      ...flags,
+      flag('file F.ndjson', 'one task a line, instead of --ref and --data'),
+      ...file_flags,
     ],
     says: 'create a task, or one for each line of a file',
     notes: [
@@ -51,8 +51,8 @@ export const taskVerbs: readonly Verb[] = [
     words: [conv_word, task_word],
     flags: [
       ...target_flags,
-      { name: 'history', says: 'also what has happened to it: when, in which node, why, by whom' },
-      ...flags,
+      flag('history', 'also what has happened to it: when, in which node, why, by whom'),
+      ...file_flags,
     ],
     says: 'show a task and its data',
     notes: [...target_notes, 'Parameters that the process marks as auto-clear are shown as ***.'],
@@ -60,9 +60,7 @@ export const taskVerbs: readonly Verb[] = [
       const args = { ...targetOf(given), with_history: isOn(given, 'history') }
       const task = await withAdmin(given, io, (admin) => admin.call('task.show', args))
       if (task === null) throw fault('not_found_task', 'there is no such task in this process')
-      if (isOn(given, 'json')) await printJson(io, taskJson(task))
-      else await print(io.stdout, pageOf(task) + historyOf(task))
-      return exits.done
+      return printDone(given, io, taskJson(task), pageOf(task) + historyOf(task))
     },
   },
   listVerb,
@@ -92,21 +90,19 @@ async function createTask(given: Given, io: Io): Promise<Exit> {
 
 function pageOf(task: TaskView): string {
   const { status_details } = task
-  return columns([
+  return fields([
     ['task', task.obj_id],
     ['process', task.conv_id],
     ['ref', task.ref ?? '-'],
     ['status', task.status],
-    ...(status_details === undefined
-      ? []
-      : [['why', `${status_details.tag}: ${status_details.description}`]]),
+    ['why', status_details && `${status_details.tag}: ${status_details.description}`],
     ['node', nodeText(task)],
     ...waitRows(task),
     ['came from', task.node_prev_id === '' ? '-' : task.node_prev_id],
     ['user', task.user_id ?? '-'],
     ['created', timeText(task.create_time_ms)],
     ['changed', timeText(task.change_time_ms)],
-    ...(task.trace_id === undefined ? [] : [['trace', task.trace_id]]),
+    ['trace', task.trace_id],
     ['data', task.data_text],
   ])
 }

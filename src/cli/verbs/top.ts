@@ -8,19 +8,17 @@ import type { Admin } from '../../server/admin/verbs.ts'
 import { lockFile } from '../../store/file-lock.ts'
 import { connectOwner, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
+import { file_flags, flag } from '../flag.ts'
 import { type Io, print } from '../io.ts'
 import { printDone } from '../output.ts'
 import { overviewLines } from '../overview-page.ts'
-import { db_flag, dbOf, type Given, isOn, json_flag, type Verb } from '../verb.ts'
+import { linesText } from '../text.ts'
+import { dbOf, type Given, isOn, type Verb } from '../verb.ts'
 
 export const topVerb: Verb = {
   name: 'top',
   words: [],
-  flags: [
-    { name: 'once', no_env: true, says: 'print it once, as without a terminal' },
-    db_flag,
-    json_flag,
-  ],
+  flags: [flag('once', 'print it once, as without a terminal', { no_env: true }), ...file_flags],
   says: 'show what a server does: processes, failed tasks, health',
   notes: [
     'It is drawn again each second until q is pressed. Printed once it takes a second, because',
@@ -38,13 +36,12 @@ async function watchServer(given: Given, io: Io): Promise<Exit> {
   const admin = await serverOf(path)
   try {
     const { stdout } = io
-    const is_json = isOn(given, 'json')
-    if (stdout.isTTY === true && !is_json && !isOn(given, 'once')) return await draw(admin, io)
+    const is_once = isOn(given, 'json') || isOn(given, 'once')
+    if (stdout.isTTY === true && !is_once) return await draw(admin, io)
     await admin.call('overview', {})
     await io.sleep_ms(every_ms)
     const overview = await admin.call('overview', {})
-    const text = overviewLines(overview).map((line) => `${line}\n`)
-    return await printDone(io, is_json, JSON.stringify(overview), text.join(''))
+    return await printDone(given, io, overview, linesText(overviewLines(overview)))
   } finally {
     await admin.close()
   }

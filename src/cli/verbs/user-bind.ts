@@ -6,12 +6,11 @@
 
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import type { Io } from '../io.ts'
 import { idJson, jsonOf, printDone, printList } from '../output.ts'
-import { db_flag, type Given, isOn, json_flag, type Verb, word } from '../verb.ts'
+import { type Given, isOn, type Verb, word } from '../verb.ts'
 import { checkUserId } from './user.ts'
-
-const flags = [db_flag, json_flag]
 
 const name_notes = [
   'NAME is what stands in the certificate: uri:…, dns:… or cn:… (only where it has no other name),',
@@ -21,16 +20,16 @@ const name_notes = [
 export const bindVerbs: readonly Verb[] = [
   {
     name: 'user bind',
-    words: [{ name: 'ID|NAME' }, { name: 'NAME', optional: true }],
-    flags: [{ name: 'all', says: 'let it use every process, as no user' }, ...flags],
+    words: words('ID|NAME [NAME]'),
+    flags: [flag('all', 'let it use every process, as no user'), ...file_flags],
     says: 'let a certificate act as a user (bind ID NAME, or bind --all NAME)',
     notes: [...name_notes, 'A name has one binding; a new one takes the place of the old.'],
     run: bind,
   },
   {
     name: 'user unbind',
-    words: [{ name: 'NAME' }],
-    flags,
+    words: words('NAME'),
+    flags: file_flags,
     says: 'refuse a certificate from its next call on',
     notes: [
       ...name_notes,
@@ -47,11 +46,11 @@ export const bindVerbs: readonly Verb[] = [
   {
     name: 'user bindings',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'list the bound certificate names and whom they act as',
     async run(given, io) {
       const bindings = await withAdmin(given, io, (admin) => admin.call('user.bindings', {}))
-      return printList(io, isOn(given, 'json'), bindings, {
+      return printList(given, io, bindings, {
         jsonOf: ({ name, acts_as }) => bindingJson(name, acts_as),
         heads: ['NAME', 'ACTS AS'],
         cellsOf: ({ name, acts_as }) => [name, acts_as ?? 'refused'],
@@ -78,7 +77,7 @@ async function bind(given: Given, io: Io): Promise<Exit> {
 }
 
 function printBinding(given: Given, io: Io, name: string, acts_as: string | null): Promise<Exit> {
-  return printDone(io, isOn(given, 'json'), bindingJson(name, acts_as))
+  return printDone(given, io, bindingJson(name, acts_as))
 }
 
 function bindingJson(name: string, acts_as: string | null): string {

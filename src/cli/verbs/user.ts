@@ -3,16 +3,19 @@
  * is printed once and never read from the command line.
  */
 
+import { defined } from '../../core/defined.ts'
 import { console_rights, type Sign } from '../../engine/api/user-api.ts'
+import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { file_flags, flag, words } from '../flag.ts'
 import { decodeText, type Io, readInput } from '../io.ts'
-import { clean, idJson, jsonOf, printDone, printList, timeText } from '../output.ts'
+import { idJson, jsonOf, membersOf, printDone, printList } from '../output.ts'
+import { fields, linesText, timeText } from '../text.ts'
 import { durationMs } from '../times.ts'
-import { db_flag, type Given, isOn, json_flag, oneOf, text, type Verb, word } from '../verb.ts'
+import { type Given, isOn, oneOf, text, type Verb, word } from '../verb.ts'
 
-const flags = [db_flag, json_flag]
 const signs: readonly Sign[] = ['hmac', 'path', 'both']
 
 export const userVerbs: readonly Verb[] = [
@@ -20,14 +23,10 @@ export const userVerbs: readonly Verb[] = [
     name: 'user add',
     words: [],
     flags: [
-      { name: 'id', value: 'N', says: 'its number (default: the next free one)' },
-      { name: 'name', value: 'S', says: 'a name to tell it by' },
-      {
-        name: 'sign',
-        value: 'HOW',
-        says: 'the signatures it may use: hmac, path or both (default)',
-      },
-      ...flags,
+      flag('id N', 'its number (default: the next free one)'),
+      flag('name S', 'a name to tell it by'),
+      flag('sign HOW', 'the signatures it may use: hmac, path or both (default)'),
+      ...file_flags,
     ],
     says: 'make a user and print its secret, once',
     async run(given, io) {
@@ -35,46 +34,27 @@ export const userVerbs: readonly Verb[] = [
       const name = text(given, 'name')
       const sign = oneOf('--sign', text(given, 'sign'), signs)
       if (id !== undefined) checkUserId(id)
-      const made = await withAdmin(
-        given,
-        io,
-        (admin) =>
-          admin.call('user.add', {
-            ...(id === undefined ? {} : { id }),
-            ...(name === undefined ? {} : { name }),
-            ...(sign === undefined ? {} : { sign }),
-          }),
-        { if_missing: 'create' },
-      )
-      return printSecret(io, isOn(given, 'json'), made)
+      const add = (admin: Admin) => admin.call('user.add', defined({ id, name, sign }))
+      const made = await withAdmin(given, io, add, { if_missing: 'create' })
+      return printSecret(given, io, made)
     },
   },
   {
     name: 'user list',
     words: [],
-    flags,
+    flags: file_flags,
     says: 'list the users and what they may do',
     async run(given, io) {
       const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
-      return printList(io, isOn(given, 'json'), users, {
-        jsonOf: ({ id, name, create_time_ms, secrets, sign, console, grants }) =>
+      return printList(given, io, users, {
+        jsonOf: (user) =>
           jsonOf({
-            id: idJson(id),
-            name: JSON.stringify(name),
-            create_time_ms: String(create_time_ms),
-            secrets: String(secrets),
-            sign: JSON.stringify(sign),
-            ...(console && { console: JSON.stringify(console) }),
-            grants: JSON.stringify(grants),
+            id: idJson(user.id),
+            ...membersOf(user, ['name', 'create_time_ms', 'secrets', 'sign', 'console', 'grants']),
           }),
         heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
         cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
-          id,
-          name,
-          timeText(create_time_ms),
-          String(secrets),
-          sign,
-          console,
+          ...[id, name, timeText(create_time_ms), String(secrets), sign, console],
           grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
         ],
       })
@@ -82,11 +62,8 @@ export const userVerbs: readonly Verb[] = [
   },
   {
     name: 'user rotate',
-    words: [{ name: 'ID' }],
-    flags: [
-      { name: 'grace', value: 'TIME', says: 'how long the old secret still works, such as 24h' },
-      ...flags,
-    ],
+    words: words('ID'),
+    flags: [flag('grace TIME', 'how long the old secret still works, such as 24h'), ...file_flags],
     says: 'give a user a new secret and print it, once',
     notes: ['Without --grace the old secret ends at once. TIME is a number and s, m, h or d.'],
     async run(given, io) {
@@ -94,13 +71,13 @@ export const userVerbs: readonly Verb[] = [
       const grace = text(given, 'grace')
       const args = grace === undefined ? { id } : { id, grace_ms: durationMs(grace) }
       const made = await withAdmin(given, io, (admin) => admin.call('user.rotate', args))
-      return printSecret(io, isOn(given, 'json'), made)
+      return printSecret(given, io, made)
     },
   },
   {
     name: 'user sign',
-    words: [{ name: 'ID' }, { name: 'HOW' }],
-    flags,
+    words: words('ID HOW'),
+    flags: file_flags,
     says: 'say which signatures a user may use: hmac, path or both',
     notes: [
       'hmac is a signature in headers (HMAC-SHA-256), path one in the path (SHA-1). It holds from',
@@ -111,13 +88,13 @@ export const userVerbs: readonly Verb[] = [
       const sign = oneOf('HOW', word(given, 1), signs) as Sign
       await withAdmin(given, io, (admin) => admin.call('user.sign', { id, sign }))
       const json = jsonOf({ id: idJson(id), sign: JSON.stringify(sign) })
-      return printDone(io, isOn(given, 'json'), json)
+      return printDone(given, io, json)
     },
   },
   {
     name: 'user console',
-    words: [{ name: 'ID' }, { name: 'RIGHT' }],
-    flags,
+    words: words('ID RIGHT'),
+    flags: file_flags,
     says: 'say what a user may on the operator’s page: look, operate, administer or off',
     notes: ['A new user may not sign in there. It holds from the next request on.'],
     async run(given, io) {
@@ -126,35 +103,31 @@ export const userVerbs: readonly Verb[] = [
       const args = right === undefined || right === 'off' ? { id } : { id, right }
       await withAdmin(given, io, (admin) => admin.call('user.console', args))
       const json = jsonOf({ id: idJson(id), console: JSON.stringify(args.right ?? null) })
-      return printDone(io, isOn(given, 'json'), json)
+      return printDone(given, io, json)
     },
   },
   {
     name: 'user remove',
-    words: [{ name: 'ID' }],
-    flags,
+    words: words('ID'),
+    flags: file_flags,
     says: 'remove a user, its secrets and its grants',
     async run(given, io) {
       const id = word(given, 0)
       await withAdmin(given, io, (admin) => admin.call('user.remove', { id }))
-      return printDone(io, isOn(given, 'json'), jsonOf({ id: idJson(id), removed: 'true' }))
+      return printDone(given, io, jsonOf({ id: idJson(id), removed: 'true' }))
     },
   },
   {
     name: 'user rekey',
     words: [],
     flags: [
-      {
-        name: 'new-key-file',
-        value: 'FILE',
-        says: 'has the new key, for one that lives elsewhere',
-      },
-      {
-        name: 'forget-secrets',
-        says: 'where the key is lost for good: remove all secrets, and make a new key',
-      },
-      { name: 'yes', says: 'forget without asking for the number of users' },
-      ...flags,
+      flag('new-key-file FILE', 'has the new key, for one that lives elsewhere'),
+      flag(
+        'forget-secrets',
+        'where the key is lost for good: remove all secrets, and make a new key',
+      ),
+      flag('yes', 'forget without asking for the number of users'),
+      ...file_flags,
     ],
     says: 'seal all secrets anew under a fresh key file',
     notes: [
@@ -168,7 +141,7 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const secret_key = await newKeyOf(given, io)
       const forget_secrets = isOn(given, 'forget-secrets')
-      const args = { forget_secrets, ...(secret_key === undefined ? {} : { secret_key }) }
+      const args = { forget_secrets, ...defined({ secret_key }) }
       const users: string[] = []
       const made = await withAdmin(given, io, async (admin) => {
         if (forget_secrets) users.push(...(await admin.call('user.list', {})).map(({ id }) => id))
@@ -184,7 +157,7 @@ export const userVerbs: readonly Verb[] = [
         key_path === undefined
           ? 'set CONVEYOR_KEY at all of them'
           : 'copy the file beside the data file of each'
-      const text = [
+      const lines = [
         forget_secrets
           ? `forgot ${secrets} secrets; what is made from now on is under the key ${key_id}`
           : `sealed ${secrets} secrets anew under the key ${key_id}`,
@@ -198,8 +171,7 @@ export const userVerbs: readonly Verb[] = [
               old_key_path ?? 'it'
             } until they are gone`,
       ]
-      const lines = text.map((line) => `${clean(line)}\n`).join('')
-      return printDone(io, isOn(given, 'json'), JSON.stringify(made), lines)
+      return printDone(given, io, made, linesText(lines))
     },
   },
 ]
@@ -216,13 +188,14 @@ async function newKeyOf(given: Given, io: Io): Promise<string | undefined> {
 }
 
 function printSecret(
+  given: Given,
   io: Io,
-  is_json: boolean,
   { id, secret }: { readonly id: string; readonly secret: string },
 ): Promise<Exit> {
   const json = jsonOf({ id: idJson(id), secret: JSON.stringify(secret) })
-  const text = `user    ${id}\nsecret  ${secret}\nThis is the only time the secret is shown.\n`
-  return printDone(io, is_json, json, text)
+  const rows = [['user', id] as const, ['secret', secret] as const]
+  const text = `${fields(rows)}This is the only time the secret is shown.\n`
+  return printDone(given, io, json, text)
 }
 
 /** The ids that the path of a signed request can hold (wire 1). */

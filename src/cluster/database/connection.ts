@@ -1,11 +1,11 @@
 /**
- * One connection to the primary of the database, made anew when it breaks: all hosts are asked at
- * once, and the first that accepts writes is taken. What is asked goes one after the other. A query
- * without an answer in time ends the connection; whoever asked decides what to ask again.
+ * One connection to the primary of the database, reconnected when it breaks: it asks all hosts at
+ * once and takes the first that accepts writes. Queries run one after the other. A query without
+ * an answer in time ends the connection; the caller decides what to send again.
  *
- * Each new connection is checked for settings under which a commit could be lost (settings.ts)
- * before anything else is asked. A query that comes with a warning has failed as well: the commit
- * may be at this server alone, since the wait for a synchronous standby was cut off.
+ * Each new connection is first checked for settings under which a commit can be lost (settings.ts).
+ * A query with a warning counts as failed: the wait for a synchronous standby was cut off, so this
+ * server alone may have the commit.
  */
 import { Socket } from 'node:net'
 import type { Client } from 'pg'
@@ -34,36 +34,35 @@ export type Ask = <Row extends object>(query: Query) => Promise<QueryAnswer<Row>
 
 export interface Connection {
   /**
-   * Connects if needed. Rejects with a fault that `isAway` knows where its outcome is unknown, or
-   * where the same may succeed later; see errors.ts.
+   * Connects if needed. Rejects with a fault for which `isAway` is true where the outcome is unknown
+   * or a repeat may succeed (errors.ts).
    */
   readonly query: Ask
-  /** One transaction on one connection: all of what `work` asks for, or nothing. */
+  /** One transaction on one connection. */
   inTransaction<T>(work: (ask: Ask) => Promise<T>): Promise<T>
-  /** Connects now, if it does not stand; rejects as `query`. */
+  /** Connects if needed; rejects as `query`. */
   connect(): Promise<void>
   close(): Promise<void>
 }
 
 export interface ConnectionOptions {
   readonly database: Database
-  /** What it is for, which the server shows as part of the name of the application. */
+  /** Part of the application name that the server shows. */
   readonly purpose: string
   readonly clock: Clock
   /** For an attempt to connect, and for a query. */
   readonly answer_ms_max: number
-  /** Asks each new connection first; one for which it throws is not used. */
+  /** Checks each new connection, which is not used if it throws. */
   readonly check?: ((found: Pick<Connection, 'query'>) => Promise<void>) | undefined
 }
 
-/** A connection that stands, or did. */
 interface Link {
   readonly client: Client
   readonly host: Host
   is_over: boolean
-  /** What the server has warned of since the query before. */
+  /** The server's warning since the last query. */
   warning: string | undefined
-  /** Rejects where there is no answer in time: the connection is over then. */
+  /** Rejects without an answer in time, and ends the connection. */
   readonly ask: Ask
   end(): Promise<unknown>
   destroy(): void
@@ -74,16 +73,16 @@ interface Watch {
   end(): void
 }
 
-/** The first attempts are shorter: a host that is gone must not hold up those that answer. */
+/** The first attempts are shorter, so that a lost host does not delay the others. */
 const first_attempt_ms = 1_000
-/** Of what is sent: a large frame may take longer than an answer otherwise may. */
+/** Extra time for the bytes of a large frame. */
 const sent_bytes_per_ms = 250
 
 export function newConnection(options: ConnectionOptions): Connection {
   const { database, purpose, clock, answer_ms_max } = options
   let link: Link | undefined
   let attempts = 0
-  /** It kept a query waiting: another that accepts writes is better. */
+  /** A host that left a query without an answer: others get a head start. */
   let silent_host: Host | undefined
   let is_closed = false
   let is_busy = false
@@ -107,7 +106,7 @@ export function newConnection(options: ConnectionOptions): Connection {
         state.is_over = true
         throw error
       })
-      // What it warns of to everybody who comes concerns no commit.
+      // Warnings at the connect concern no commit.
       one.warning = undefined
       const { rows } = await one.ask<Settings>(settingsQuery(answer_ms_max))
       const refusal = settingsFault(rows[0] as Settings, host.name, database.unsafe)
@@ -150,7 +149,7 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw databaseFault(error, host, { is_over: one.is_over, ...database.found })
         } finally {
           watch.end()
-          // Like an open file, a connection that waits for nothing keeps no process alive.
+          // An idle connection keeps no process alive.
           socket.unref()
         }
       },
@@ -166,10 +165,7 @@ export function newConnection(options: ConnectionOptions): Connection {
     return one
   }
 
-  /**
-   * Ends the connection once a query had no answer, nor a part of one, for too long. One timer
-   * serves the queries of a connection, however short they are.
-   */
+  /** Ends the connection once a query got no bytes for too long. One timer serves all queries. */
   function newWatch(socket: Socket, onSilent: () => void): Watch {
     let waits_until_ms = Number.POSITIVE_INFINITY
     let bytes_read = 0
@@ -256,7 +252,7 @@ export function newConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** One fault for all hosts: what somebody has to mend comes first. */
+/** One fault for all hosts: one that needs an operator comes first. */
 function allOf(errors: readonly unknown[]): unknown {
   const refused = errors.find((error) => !isAway(error))
   if (refused !== undefined) return refused

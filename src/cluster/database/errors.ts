@@ -1,29 +1,29 @@
 /**
- * What an error of the database, or of the way to it, means: each is a fault with a sentence that
- * says where and what to do, `overloaded` where the same may succeed later and `not_possible` where
- * somebody has to act first. What is in neither table is a mistake of this program and stays what
- * it is, so that it is never repeated for ever. A fault keeps its cause, for `sqlState`.
+ * Maps an error of the database or its transport to a fault whose sentence says where and what to
+ * do: `overloaded` if a repeat may succeed, `not_possible` if an operator has to act first. An error
+ * in neither table is a bug and is thrown as it is, so that it is not repeated for ever. A fault
+ * keeps its cause, for `sqlState`.
  */
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Host } from './url.ts'
 
 type Row = readonly [states: RegExp, helps: string]
 
-/** By the state of the database's error: how it may become right. */
-const later: readonly Row[] = [
-  [/^(?:57P0[1-5]|08)/, 'it starts, stops or has gone; is it under repair?'],
+/** By SQL state: a repeat may succeed. */
+const temporary: readonly Row[] = [
+  [/^(?:57P0[1-5]|08)/, 'it starts, stops or is gone; is it under maintenance?'],
   [/^25006/, 'it is read-only; name its primary, or all of its hosts'],
   [/^(?:53300|53400)/, 'raise max_connections, or end what holds its connections'],
   [/^(?:53100|58)/, 'look at its disk'],
   [/^53/, 'give it more memory'],
   [/^(?:40|55P03|57014)/, 'another transaction was in the way, or a synchronous standby is away'],
-  // The prepared statement went with a session that a pooler took away, or with a new schema.
+  // A pooler switched the session, or a new schema dropped the prepared statement.
   [/^(?:26000|0A000)/, 'a pooler in front of it must pool by session'],
   [/^XX/, 'look at its log'],
 ]
 
-/** What somebody has to mend; once it was right, it is asked for again until it is right again. */
-const mended: readonly Row[] = [
+/** By SQL state: an operator has to act, unless a connection has succeeded before. */
+const refused_states: readonly Row[] = [
   [/^28/, 'set PGPASSWORD or PGPASSFILE, the user in the url, and pg_hba.conf'],
   [/^3D000/, 'create it, or name another in the url'],
   [/^42501/, 'run `npx conveyor cluster init --role NAME` as the owner of the schema'],
@@ -33,8 +33,8 @@ const mended: readonly Row[] = [
 const network = /^(?:ECONN|EHOST|ENET|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_|ENOENT|EACCES|EADDR)/
 
 /**
- * The fault for what a query or an attempt to connect has thrown. `is_over`: the connection ended
- * meanwhile. With `was_right` nothing is `not_possible`: what worked before may work again.
+ * The fault for an error of a query or a connect. `is_over`: the connection has ended. With
+ * `was_right` nothing is `not_possible`: what worked before may work again.
  */
 export function databaseFault(
   error: unknown,
@@ -46,7 +46,7 @@ export function databaseFault(
   const { message, code } = error as { readonly message: string; readonly code?: string }
   const state = sqlState(error)
   if (state !== undefined) {
-    const [row, found] = [rowOf(later, state), rowOf(mended, state)]
+    const [row, found] = [rowOf(temporary, state), rowOf(refused_states, state)]
     const says = `the database at ${name} says: ${message} (${state})`
     if (row !== undefined) return fault('overloaded', `${says}; ${row[1]}`, { cause: error })
     return found === undefined ? error : fault(refused, `${says}; ${found[1]}`, { cause: error })
@@ -56,7 +56,7 @@ export function databaseFault(
     const says = `the database at ${name} does not answer (${code})`
     return fault('overloaded', `${says}: is it running, and is this its host and port?`)
   }
-  // The client package says it in words alone.
+  // These errors of the client package have no code.
   if (!has_tls || message.startsWith('Connection terminated') || message === 'timeout expired') {
     return fault('overloaded', `the database at ${name} does not answer (${message})`)
   }
@@ -65,19 +65,19 @@ export function databaseFault(
   return fault(refused, `${says}: ${helps}; sslmode=disable does without`, { cause: error })
 }
 
-/** Whether no answer came, or one after which the same may succeed later. */
+/** Whether a repeat may succeed later. */
 export function isAway(error: unknown): boolean {
   return isFault(error) && error.code === 'overloaded'
 }
 
-/** The five characters by which the database says what is wrong; undefined if it said nothing. */
+/** The SQL state of an error of the database; undefined for other errors. */
 export function sqlState(error: unknown): string | undefined {
   const said = isFault(error) ? error.cause : error
   const { code, severity } = (said ?? {}) as { code?: unknown; severity?: unknown }
   return typeof code === 'string' && typeof severity === 'string' ? code : undefined
 }
 
-/** Whether the connection is of no use after this, although it may stand. */
+/** Whether the connection cannot be used after this error. */
 export function endsConnection(error: unknown): boolean {
   return /^(?:08|57P|25006|26000|0A000|XX)/.test(sqlState(error) ?? '')
 }

@@ -1,11 +1,11 @@
 /**
- * The tables in the schema `conveyor`, and what makes and migrates them. `version` counts the
- * migrations; a schema of a later version is refused, because its rules are not known here.
+ * The tables of the schema `conveyor` and their migrations. `version` counts the migrations; a
+ * later version is refused, because this program does not know its rules.
  */
 import { fault } from '../../core/faults.ts'
 import { type Ask, type Connection, sqlState } from './connection.ts'
 
-/** Storage parameters, also of the table that holds the long values. */
+/** Storage parameters, also of the TOAST table. */
 const vacuumed = ['', 'toast.']
   .flatMap((of) => [
     `${of}autovacuum_vacuum_scale_factor = 0`,
@@ -17,9 +17,9 @@ const vacuumed = ['', 'toast.']
 
 /**
  * One script for each version, in order. `owner` has a row for each partition; `log_id` is in every
- * frame of its log. A snapshot is complete once its row says how many chunks it has. What is
- * deleted of the log and of snapshots is vacuumed soon, so that its space is used again; the tables
- * do not shrink, which would lock out appends.
+ * frame of its log. A snapshot is complete once its row has the number of chunks. Deleted rows of
+ * the log and of snapshots are vacuumed soon for reuse; the tables do not shrink, because that locks
+ * out appends.
  */
 export const migrations: readonly string[] = [
   `CREATE TABLE conveyor.cluster (
@@ -85,7 +85,7 @@ export const migrations: readonly string[] = [
    ) WITH (fillfactor = 50);`,
 ]
 
-/** Columns that this program can do without, so that earlier ones go on with the schema. */
+/** Optional columns, so that earlier versions can use the schema. */
 const added_columns = `ALTER TABLE conveyor.replica
   ADD COLUMN IF NOT EXISTS reached bigint NOT NULL DEFAULT 0`
 
@@ -96,7 +96,7 @@ export interface ClusterRow {
   readonly schema_version: number
 }
 
-/** Undefined where there is no schema yet, or an empty one. Throws `not_possible` for another's. */
+/** Undefined without a schema, or for an empty one. Throws `not_possible` for another program's. */
 export async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
   const { rows: parts } = await ask<{ name: string | null; columns: string[] }>({
     text: `SELECT c.relname AS name, array(SELECT attname::text FROM pg_attribute
@@ -113,7 +113,7 @@ export async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
   return rows[0]
 }
 
-/** Throws `not_possible` unless it is there in the version of this program, with the rights. */
+/** Throws `not_possible` unless the schema has this program's version and the role its rights. */
 export async function checkedCluster({ query }: Pick<Connection, 'query'>): Promise<ClusterRow> {
   try {
     const found = await readCluster(query)
@@ -133,9 +133,8 @@ export async function checkedCluster({ query }: Pick<Connection, 'query'>): Prom
 }
 
 /**
- * Makes the schema, brings an earlier one up to date, and makes the partition; changes nothing that
- * is there already. `id` and `log_id` are random: 16 and 8 bytes. With `role` that role, which must
- * exist, gets the rights that a node needs and no others.
+ * Makes or upgrades the schema and makes the partition; existing rows stay. `id` and `log_id` are
+ * random: 16 and 8 bytes. An existing `role` gets exactly the rights that a node needs.
  */
 export async function initCluster(
   connection: Connection,
@@ -148,12 +147,12 @@ export async function initCluster(
 ): Promise<{ readonly was_there: boolean }> {
   try {
     return await connection.inTransaction(async (ask) => {
-      // One after the other, where two do this at once; the number is any that nobody else takes.
+      // Serialises concurrent calls; the number is arbitrary.
       await ask({ text: 'SELECT pg_advisory_xact_lock(7203851977)' })
       const found = await readCluster(ask)
       if (found !== undefined && found.schema_version > schema_version) throw newer(found)
       const { rows } = await ask({ text: `SELECT FROM pg_namespace WHERE nspname = 'conveyor'` })
-      // Whoever may not make it can be given one that is empty.
+      // A role without CREATE can be given an empty schema.
       if (rows.length === 0) await ask({ text: 'CREATE SCHEMA conveyor' })
       for (const text of migrations.slice(found?.schema_version ?? 0)) await ask({ text })
       await ask(
@@ -182,7 +181,7 @@ export async function initCluster(
   }
 }
 
-/** What a node does with each table. A lock of the owner's row for an append needs UPDATE. */
+/** An append locks the owner's row, which needs UPDATE. */
 const rights = {
   cluster: 'SELECT',
   owner: 'SELECT, UPDATE',

@@ -1,6 +1,6 @@
 /**
- * What a connection must find before it is used: a server that accepts writes, with settings under
- * which what it has committed survives. Each row is refused with a sentence that says what to do.
+ * What a connection checks before use: the server accepts writes, and its settings keep what it has
+ * committed. Each row is refused with a sentence that says what to do.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 
@@ -11,14 +11,14 @@ export interface Settings {
   readonly full_page_writes: string
   readonly synchronous_commit: string
   readonly synchronous_standby_names: string
-  /** Servers that follow this one; a backup under way and a logical subscriber are none. */
+  /** Standbys of this server, without backups under way and logical subscribers. */
   readonly followers: number
 }
 
 /**
- * Sets what a role or a database may have set otherwise, for this session, and asks for the rest. A
- * lock is not waited for as long as an answer is: else whoever has gone would still wait for it
- * there. Warnings tell of commits that no standby has.
+ * Sets the session's settings, which a role or database may have changed, and reads the others. The
+ * lock timeout is shorter than the answer's, or the server would go on waiting for a client that has
+ * left. Warnings report commits that no standby has.
  */
 export function settingsQuery(answer_ms_max: number): { readonly text: string } {
   const session = {
@@ -49,7 +49,7 @@ interface Row {
   readonly is_wrong: (found: Settings) => boolean
   /** After "the database at HOST:PORT". */
   readonly says: string
-  /** The database may become right by itself, at this host or another. */
+  /** May change by itself, at this host or another. */
   readonly is_away?: true
 }
 
@@ -89,7 +89,7 @@ const rows: readonly Row[] = [
   },
 ]
 
-/** Undefined where all is right. With `unsafe` only what makes writes impossible is refused. */
+/** The first wrong setting; with `unsafe` only one that makes writes impossible. */
 export function settingsFault(found: Settings, at: string, unsafe: boolean): Fault | undefined {
   const wrong = rows.find(({ is_wrong, is_away }) => (is_away || !unsafe) && is_wrong(found))
   if (wrong === undefined) return undefined

@@ -1,7 +1,4 @@
-/**
- * A node that waits: for a database that is away, for what this has to answer, and to be the owner.
- * It waits for as long as it takes, until it is told to leave.
- */
+/** A node waits for a database that is away, and for the ownership, until it leaves. */
 import { type Clock, pause } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { isAway } from './errors.ts'
@@ -9,17 +6,16 @@ import { isAway } from './errors.ts'
 export interface Waiting {
   /** Never set, forward or back. */
   readonly clock: Clock
-  /** Resolves where this node waits no more. */
+  /** Resolves once this node stops waiting. */
   readonly left: Promise<unknown>
   hasLeft(): boolean
-  /** The database does not answer, or does again. */
   onAway(reason: unknown): void
   onBack(): void
 }
 
 const retry_ms = 100
 
-/** Asks again while the database is away; what else is wrong rejects. */
+/** Retries while the database is away. Rejects with any other error. */
 export async function untilAnswered<T>(waiting: Waiting, ask: () => Promise<T>): Promise<T> {
   while (!waiting.hasLeft()) {
     try {
@@ -36,5 +32,5 @@ export async function untilAnswered<T>(waiting: Waiting, ask: () => Promise<T>):
 }
 
 export function waitEnded(): Fault {
-  return fault('shutting_down', 'this node was told to wait no more')
+  return fault('shutting_down', 'this node has stopped waiting for the ownership')
 }

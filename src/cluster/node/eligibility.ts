@@ -1,7 +1,7 @@
 /**
- * Whether a node could be the owner of what it has: its program knows the format of the data, and
- * it has the key of the secrets. A node that is not fit from the start is refused, with a sentence.
- * One that becomes unfit while it follows, because the owner has made a key, says so and goes on.
+ * Whether a node can become the owner of its data: its program knows the format, and it has the key
+ * of the secrets. A node that is not eligible from the start is refused. One that stops being
+ * eligible while it follows, because the owner has made a key, emits `node_unfit` and follows on.
  */
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
@@ -20,7 +20,7 @@ export interface EligibilityOptions {
 /** Between two looks at the key file. */
 const look_ms = 1_000
 
-/** Rejects where the node is not fit the first time, and where it never will be. */
+/** Rejects if the first check fails, and for any error that is no fault. */
 export function eligibilityOf(port: EligibilityOptions): (now: boolean) => Promise<boolean> {
   const { opening, tree, clock, status, node } = port
   let was_eligible = false

@@ -1,7 +1,6 @@
 /**
- * How a node joins its cluster: it finds the database, with a schema that it knows, and the place
- * of its data file in the commit log; a file that this does not reach back to takes a snapshot
- * first.
+ * How a node joins its cluster: it connects to a database with a known schema and finds the place of
+ * its data file in the commit log. A file that the log no longer reaches back to loads a snapshot.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -22,12 +21,12 @@ export interface Joining extends Waiting {
   readonly status: StatusKeeper
   readonly connection: Connection
   readonly placeInLog: PlaceInLog
-  /** Has the name of the node, with a data file that has this position. */
+  /** Registers the name of the node, with the position of its data file. */
   register(file: NodeFile, seq: number): Promise<Registration>
 }
 
 const round_trips_tried = 3
-/** So that each renewal, of which there are three, has time for a second attempt. */
+/** Two attempts for each of the three renewals. */
 const round_trips_per_lease = 6
 
 /** The data file, at a position from which the commit log goes on. */
@@ -53,7 +52,7 @@ export async function join(joining: Joining): Promise<NodeFile> {
       joining.placeInLog(connection, partition, manifest, opening.path),
     )
     if (place === 'there') return loaded
-    // A later snapshot has taken the place of this one, and of the log before it, meanwhile.
+    // A later snapshot has replaced this one and the log before it.
     if (manifest.seq === before_seq) throw noSnapshot()
     before_seq = manifest.seq
   }

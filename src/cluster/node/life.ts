@@ -1,12 +1,12 @@
 /**
- * One life of a node: it joins the cluster, follows the owner as a standby, takes the ownership
- * over when the rules allow it, and owns the data until the close or until another node has it.
+ * One life of a node: it joins the cluster, follows the owner as a standby, takes the ownership over
+ * when the rules allow it, and owns the data until the close or until another node takes over.
  *
  *     join → follow ⇄ takeOver → own → end
  *
- * An owner answers only while it has its lease, and commits only while the row has its epoch. Once
- * another node has taken over, the store has failed for good; whoever holds the engine closes it,
- * and may open it again, as a standby: that is another life.
+ * An owner answers only while it has its lease, and commits only while the row has its epoch. After
+ * a takeover by another node the store has failed for good; its holder closes the engine and may
+ * open it again, as a standby, in another life.
  */
 import { keysOfType } from '../../codec/keys.ts'
 import { keepAlive, within } from '../../core/clock.ts'
@@ -29,30 +29,28 @@ import {
 import { postgresCommitLog } from '../ownership/postgres-log.ts'
 import { newSnapshots, type Snapshots } from '../snapshots/snapshots.ts'
 import { eligibilityOf } from './eligibility.ts'
-import type { NodeFile } from './file.ts'
-import { identityOf, type NodeCopy, newPlaceFinder, openNodeCopy } from './file.ts'
+import { identityOf, type NodeCopy, type NodeFile, newPlaceFinder, openNodeCopy } from './file.ts'
 import { join } from './join.ts'
 import { ownedTree } from './owned-tree.ts'
 import { type Registration, register } from './rows.ts'
 import { answerMsMax, connectionFor, type NodeSettings, renewalMsMax } from './settings.ts'
-import type { StatusKeeper } from './status.ts'
-import { notOwnerText, notReadyText } from './status.ts'
+import { notOwnerText, notReadyText, type StatusKeeper } from './status.ts'
 
 export interface NodeLife {
   /**
-   * Resolves once this node owns the data; the close of its tree ends the life. `anew` where the
-   * life has ended and another one is to join: the log does not reach back to this node any more,
-   * or the ownership was lost before anything was done with it.
+   * Resolves once this node owns the data; the close of its tree ends the life. `rejoin` if the life
+   * has ended and another one has to join: the log no longer reaches back to this node, or the
+   * ownership was lost before its first use.
    */
-  readonly owned: Promise<Tree | 'anew'>
-  /** Ends the wait for the ownership: `owned` rejects with `shutting_down`. */
+  readonly owned: Promise<Tree | 'rejoin'>
+  /** Stops waiting for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
-  /** What this node has, or, before it has joined, its data file; undefined from its end on. */
+  /** The data of this node, before the join of its data file; undefined after its end. */
   data(): NodeData | undefined
   hasLease(): boolean
   /** How long the last append took. */
   append_ms(): number
-  /** Undefined but for an owner. */
+  /** Undefined except for an owner. */
   snapshots(): ReturnType<Snapshots['state']> | undefined
 }
 
@@ -66,9 +64,9 @@ export interface LifeOptions {
   readonly settings: NodeSettings
   readonly opening: CommitLogOpening
   readonly status: StatusKeeper
-  /** An operator wants another node to be the owner. */
+  /** An operator wants another node as the owner. */
   onHandOver(): void
-  /** Nothing of this life is open any more. */
+  /** This life has closed everything. */
   onEnd(): void
 }
 
@@ -76,7 +74,7 @@ const start_id_bytes = 8
 /** With a key for each task or commit. */
 const read_at_opening = ['change', 'due', 'outbox', 'queue', 'ended', 'replay'] as const
 const warm_every_ms = 250
-/** By then a hand-over that an operator waits for goes on. */
+/** A hand-over waits no longer for the merge. */
 const merge_ms_max = 20_000
 
 export function beginLife(options: LifeOptions): NodeLife {
@@ -125,7 +123,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     },
   })
 
-  async function live(): Promise<Tree | 'anew'> {
+  async function live(): Promise<Tree | 'rejoin'> {
     const endWait = keepAlive()
     try {
       status.set({ role: 'joining' })
@@ -144,7 +142,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     } catch (error) {
       if (!isOwnershipLost(error)) {
         await end()
-        // An opening is refused as for every other file that does not fit its log.
+        // As for any other file that does not fit its log.
         const has_failed = isFault(error) && error.code === 'store_failed'
         throw taken_name ?? (has_failed ? fault('not_possible', error.message) : error)
       }
@@ -153,13 +151,10 @@ export function beginLife(options: LifeOptions): NodeLife {
     }
     await end()
     if (has_left) throw taken_name ?? waitEnded()
-    return 'anew'
+    return 'rejoin'
   }
 
-  /**
-   * What the data file lacks is merged while this node still answers: after the release that would
-   * keep it from being a standby.
-   */
+  /** Merges the log into the data file while this node still answers: its standby starts sooner. */
   async function prepareHandOver(): Promise<void> {
     const merged = copy?.tree.atRest(async () => {}).catch(() => {})
     await within(clock, merge_ms_max, Promise.resolve(merged))
@@ -184,10 +179,10 @@ export function beginLife(options: LifeOptions): NodeLife {
     return registration
   }
 
-  /** Refuses a database that does not have what this node has. */
+  /** Refuses a database that lacks what this node has. */
   async function checkPlace(found: Pick<Connection, 'query'>): Promise<void> {
     if (copy === undefined) return
-    // One that was set back may have given another node the same epoch since.
+    // A log that was set back may give another node the same epoch.
     const row = lease && (await readOwnerRow(found, partition))
     const { file_id } = identityOf(opening.path, copy.file.mark.file_id)
     if (row !== undefined && row.epoch === lease?.epoch && row.file_id !== file_id) {
@@ -211,7 +206,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       ...{ ...waiting, connection: work, claimant },
       onAway(reason) {
         onAway(reason)
-        // Where it is lost for good, the data file has everything, however this node ends.
+        // If the database is lost for good, the data file has everything.
         void tree.atRest(async () => {}).catch(() => {})
       },
       async take(frames) {
@@ -235,7 +230,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     }
   }
 
-  /** What an opening reads is sorted, and read from the disk, now and not at the takeover. */
+  /** Sorts and reads from the disk what an opening reads, so that the takeover does not. */
   function keepWarm(tree: CommitLogTree): void {
     if (clock.now_ms() < warmed_ms + warm_every_ms) return
     for (const type of read_at_opening) {
@@ -259,7 +254,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     is_read = false
   }
 
-  /** Undefined where another node has taken over meanwhile: this one is a standby again. */
+  /** Undefined if another node has taken over meanwhile: this one is a standby again. */
   async function takeOver(
     { tree }: NodeCopy,
     following: Following,

@@ -1,7 +1,6 @@
 /**
- * The handle of a node: what `openEngine` takes as its commit log in PostgreSQL, and what tells of
- * the node while the engine opens and afterwards. Each `open` is one life of the node
- * (node-life.ts), one at a time; the status goes on from life to life.
+ * The handle of a node, which `openEngine` takes as its commit log in PostgreSQL, and its status.
+ * Each `open` is one life of the node (life.ts), one at a time; the status outlives a life.
  */
 import { rm } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -17,15 +16,15 @@ export interface PostgresLog extends CommitLogSource {
   status(): NodeStatus
   /** Called after each change of role; the returned function ends it. */
   onRole(listener: (status: NodeStatus) => void): () => void
-  /** Called where an operator wants another node to be the owner: close the engine then. */
+  /** Called when an operator wants another node as the owner: close the engine then. */
   onHandOver(listener: () => void): () => void
-  /** Ends the wait for the ownership: an `open` under way rejects with `shutting_down`. */
+  /** Stops waiting for the ownership: an `open` under way rejects with `shutting_down`. */
   leave(): void
-  /** A copy that opens alone, of what this node has, in any role. Rejects as `Engine.backup`. */
+  /** A copy of this node's data that opens alone, in any role. Rejects as `Engine.backup`. */
   backup(path: string): Promise<BackupFile>
 }
 
-/** Throws `not_possible` for options that cannot be. Nothing is asked before `openEngine`. */
+/** Throws `not_possible` for invalid options. Connects only once `openEngine` calls `open`. */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
   const settings = nodeSettings(options)
   const { node } = settings
@@ -50,7 +49,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     if (refused !== undefined) throw refused
     const has = nodeDataText(tree, seq)
     const made = await tree.backup(path)
-    // It may have begun to load a snapshot meanwhile.
+    // A snapshot load may have begun meanwhile.
     const is_part = empty()
     if (is_part === undefined) return { ...made, has }
     await rm(made.path, { force: true })
@@ -89,7 +88,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
         })
         life = begun
         const owned = await begun.owned
-        if (owned !== 'anew') return owned
+        if (owned !== 'rejoin') return owned
       }
     },
     status: status.current,

@@ -1,6 +1,6 @@
 /**
- * The data as its owner has it: the tree of the node, which answers only while the lease holds and
- * fails once the ownership is lost. One that can commit no more gives the ownership up.
+ * The tree of a node as its owner uses it: it answers only while the lease holds, fails once the
+ * ownership is lost, and gives the ownership up once it can no longer commit.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -18,14 +18,14 @@ export interface OwnedTreeOptions {
   readonly clock: Clock
   readonly status: StatusKeeper
   readonly node: string
-  /** The database has lost what was committed, which was told of. */
+  /** The database has lost commits, and `log_set_back` was emitted. */
   isSetBack(): boolean
-  /** A commit has no answer: nothing else happens until it has. */
+  /** A commit has no answer yet, and blocks all others. */
   isInDoubt(): boolean
   close(): Promise<void>
 }
 
-/** Between two looks whether the database that a close waits for is there. */
+/** Between two looks at whether the database is back that a close waits for. */
 const give_up_ms = 1_000
 
 export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree {
@@ -47,7 +47,6 @@ export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree 
         callback(reason)
       })
       tree.onBroken?.((cause) => {
-        // The node cannot commit any more, so another one should.
         void lease.release()
         status.set({ role: 'ended' })
         callback(cause)
@@ -70,7 +69,7 @@ export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree 
   }
 }
 
-/** Whoever asks again finds the next owner, or this one. */
+/** A retry finds this owner or the next one. */
 function noLease(lost: Fault | undefined): Fault {
   const says = lost?.message ?? 'the database does not answer, so this node cannot either'
   return fault('overloaded', `${says}: try again`)

@@ -1,11 +1,11 @@
 /**
- * The members of a cluster: a row for each name of a node. It says which instance has the name,
- * that it lives (`beat` grows), and which position its data file has: truncation leaves it the rest
- * of the commit log to read.
+ * The nodes of a cluster: a row for each name. It says which instance has the name, that the
+ * instance lives (`beat` grows), and the position of its data file, after which truncation keeps
+ * the commit log.
  *
- * A name belongs to the instance whose beat moves. Another one that finds the row watches it on its
- * own clock, and takes the name only once the row has stood still; a clean end frees it at once, as
- * does a restart with the same file, which the earlier process cannot have any more.
+ * A name belongs to the instance whose beat grows. Another instance watches the row on its own clock
+ * and takes the name once the beat has not changed for `unchanged_ms_max`; a clean end frees it at
+ * once, and so does a restart with the same file, which only one process can have.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -15,16 +15,16 @@ import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
 
 export interface NodeRow {
   readonly node: string
-  /** Position that its data file has: it needs the commit log after that. */
+  /** Position of its data file: it needs the commit log after that. */
   readonly seq: number
-  /** Position of the last frame that it has, in memory too: a takeover goes on from there. */
+  /** Position of its last frame, also in memory: a takeover goes on from there. */
   readonly reached: number
   readonly beat: string
   /** False after a clean end. */
   readonly is_registered: boolean
   readonly address: string
   readonly version: string
-  /** Why it could not be the owner; empty where it could. */
+  /** Why it cannot become the owner; empty if it can. */
   readonly unfit: string
   /** Since its last beat, by the clock of the database. */
   readonly seen_s: number
@@ -33,10 +33,10 @@ export interface NodeRow {
 export async function readNodes(connection: Connection, partition: number): Promise<NodeRow[]> {
   // The column is missing until a `cluster init` of this version, and 0 for nodes before it.
   const { rows } = await connection.query<NodeRow & { seq: string; reached: string }>({
-    text: `SELECT node, seq::text, coalesce(to_jsonb(member)->>'reached', '0') AS reached,
+    text: `SELECT node, seq::text, coalesce(to_jsonb(known)->>'reached', '0') AS reached,
       beat::text, instance <> '' AS is_registered, address, version, unfit,
       greatest(0, extract(epoch FROM now() - seen_at))::float8 AS seen_s
-      FROM conveyor.replica AS member WHERE partition = $1 ORDER BY node`,
+      FROM conveyor.replica AS known WHERE partition = $1 ORDER BY node`,
     values: [partition],
   })
   return rows.map((row) => {
@@ -45,18 +45,18 @@ export async function readNodes(connection: Connection, partition: number): Prom
   })
 }
 
-/** The first of these members that beats: what the last beat of one that was killed says is old. */
+/** The first of these nodes that beats now: the row of a killed one is old. */
 export async function firstAlive(
   connection: Connection,
   partition: number,
-  members: readonly NodeRow[],
+  nodes: readonly NodeRow[],
   clock: Clock,
 ): Promise<NodeRow | undefined> {
   const until_ms = clock.now_ms() + alive_ms
   for (;;) {
     const now = await readNodes(connection, partition)
     const alive = now.find(({ node, beat }) =>
-      members.some((member) => member.node === node && member.beat !== beat),
+      nodes.some((one) => one.node === node && one.beat !== beat),
     )
     if (alive !== undefined || clock.now_ms() >= until_ms) return alive
     await pause(clock, look_ms)
@@ -77,11 +77,11 @@ export async function removeNodeRow(
 }
 
 export interface Registration {
-  /** From now on the row says so at each beat. */
+  /** The row has this position from the next beat on. */
   report(seq: number): void
-  /** Says at once what the row says at each beat. */
+  /** Writes the row now. */
   beat(): void
-  /** Frees the name; waits no longer than a beat. */
+  /** Frees the name; takes a beat at most. */
   leave(): Promise<void>
 }
 
@@ -90,7 +90,7 @@ export interface RegistrationOptions extends Waiting {
   readonly partition: number
   readonly node: string
   readonly address: string
-  /** The same for each process that has had this very file since the system started, or empty. */
+  /** The same for each process with this file since the system started, or empty. */
   readonly holder: string
   /** Random. */
   readonly start_id: string
@@ -98,17 +98,17 @@ export interface RegistrationOptions extends Waiting {
   readonly seq: number
   /** As `NodeRow.reached`. */
   reached(): number
-  /** As `NodeRow.unfit`; the row says it from the next beat on. */
+  /** As `NodeRow.unfit`; written at each beat. */
   unfit(): string
   /** Another instance has taken the name. Called once. */
   onTaken(reason: Fault): void
 }
 
 const beat_ms = 1_000
-/** A row that has stood still for so long, beats late and lost ones included, has no instance. */
-export const stands_still_ms = 4 * beat_ms
+/** A row that is unchanged for this long, with late and lost beats, has no instance. */
+export const unchanged_ms_max = 4 * beat_ms
 const look_ms = 250
-/** One that runs has beaten within so long, late or not. */
+/** A running node beats within this time. */
 const alive_ms = 2.5 * beat_ms
 
 interface Row {
@@ -117,7 +117,7 @@ interface Row {
   readonly address: string
 }
 
-/** Resolves once the name is this instance's. Rejects with `not_possible`. */
+/** Resolves once this instance has the name. Rejects with `not_possible`. */
 export async function register(options: RegistrationOptions): Promise<Registration> {
   const { connection, clock, partition, node, address, left, holder } = options
   const instance = `${holder}/${options.start_id}`
@@ -144,7 +144,7 @@ export async function register(options: RegistrationOptions): Promise<Registrati
     return rowCount === 1
   }
 
-  /** Writes the row if it is still the one that was seen. */
+  /** Writes the row if it is unchanged since `seen`. */
   async function take(seen: Row): Promise<boolean> {
     const { rowCount } = await connection.query({
       text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
@@ -174,8 +174,8 @@ export async function register(options: RegistrationOptions): Promise<Registrati
         seen ??= row
         if (seen === row) seen_ms = clock.now_ms()
         if (seen.instance !== row.instance || seen.beat !== row.beat) throw nameTaken(node, row)
-        const stands_still = clock.now_ms() - seen_ms >= stands_still_ms
-        if ((isFree(row) || stands_still) && (await take(row))) return
+        const is_unchanged = clock.now_ms() - seen_ms >= unchanged_ms_max
+        if ((isFree(row) || is_unchanged) && (await take(row))) return
       } catch (error) {
         if (!isAway(error)) throw error
         options.onAway(error)
@@ -205,7 +205,7 @@ export async function register(options: RegistrationOptions): Promise<Registrati
         options.onTaken(nameTaken(node, row))
       }
     } catch {
-      // Whoever asks the database for more tells of it, and the next beat may reach it.
+      // Other queries report the outage, and the next beat tries again.
     }
     arm()
   }
@@ -241,7 +241,7 @@ export async function register(options: RegistrationOptions): Promise<Registrati
   }
 }
 
-/** A `cluster init` of this version makes the column; nodes of the version before do without. */
+/** The schema of an earlier version lacks the column until a `cluster init`. */
 async function hasReached(connection: Connection): Promise<boolean> {
   const { rows } = await connection.query<{ has_reached: boolean }>({
     text: `SELECT EXISTS (SELECT FROM pg_attribute WHERE attname = 'reached'

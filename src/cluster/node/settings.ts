@@ -1,4 +1,4 @@
-/** What a node is told when it is made, checked once, and how it reaches the database. */
+/** The options of a node, checked once, and its connections to the database. */
 import { type Clock, steadyClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import { type Connection, type ConnectionOptions, newConnection } from '../database/connection.ts'
@@ -10,17 +10,17 @@ export interface PostgresLogOptions {
   readonly url: string
   /** The name of this node: one for each data file. */
   readonly node: string
-  /** Where this node answers when it is the owner, for those who ask another; default none. */
+  /** Where callers reach this node as the owner; other nodes send them there. Default none. */
   readonly address?: string
   /** Default 0. */
   readonly partition?: number
-  /** After so long without a sign of the owner another node takes over; default 5,000. */
+  /** Another node takes over after this long without a renewal of the owner; default 5,000. */
   readonly lease_ms?: number
-  /** Takes a database whose settings may lose what was answered; default false. */
+  /** Accepts a database whose settings can lose what was answered; default false. */
   readonly unsafe?: boolean
   /** When and how fast an owner writes snapshots. */
   readonly snapshot?: SnapshotOptions
-  /** In place of the system's, for tests; it must never be set. */
+  /** Replaces the system's in tests; it must never be set. */
   readonly clock?: Clock
 }
 
@@ -37,7 +37,7 @@ export interface NodeSettings {
 
 export const lease_default_ms = 5_000
 const lease_ms_min = 100
-/** However short the lease is, the database gets this long to answer. */
+/** The least time for an answer of the database, however short the lease. */
 const answer_ms_min = 1_000
 
 /** Throws `not_possible`. */
@@ -60,7 +60,7 @@ export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): numbe
   return Math.max(lease_ms, answer_ms_min)
 }
 
-/** A renewal without an answer is sent anew on another connection before the lease is over. */
+/** A renewal without an answer is sent again on another connection before the lease ends. */
 export function renewalMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
   return Math.max(lease_ms / 3, answer_ms_min)
 }

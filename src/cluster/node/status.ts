@@ -6,6 +6,7 @@
  */
 import { type Clock, steadyClock } from '../../core/clock.ts'
 import { type Emit, emitNothing } from '../../core/events.ts'
+import { health_checks } from '../../core/health-checks.ts'
 
 /**
  * `joining`: before the first contact with the database, or while it loads a snapshot; `standby`:
@@ -83,7 +84,7 @@ export function notReadyText(status: NodeStatus): string | undefined {
 /** Why this node cannot commit or take over now; undefined while the database answers it. */
 export function commitLogError({ role, has_lease, away_reason }: NodeStatus): string | undefined {
   if (away_reason !== undefined) return away_reason
-  return role === 'owner' && !has_lease ? 'the lease has run out' : undefined
+  return role === 'owner' && !has_lease ? health_checks.commit_log.no_lease : undefined
 }
 
 /** Seconds since a node last had all that was committed; undefined before it ever had. */

@@ -1,7 +1,7 @@
 /**
- * What the database says of a cluster: who owns a partition since when, its members, how much it
- * holds, and what its settings promise. The ages are by the clock of the database, and decide
- * nothing. Read by any role that has the rights of a node.
+ * What the database has of a cluster: the owner of a partition, the nodes, the sizes, and what its
+ * settings promise. Ages are by the clock of the database and decide nothing. Any role with the
+ * rights of a node can read it.
  */
 import { type Clock, pause } from '../../core/clock.ts'
 import { version } from '../../core/version.ts'
@@ -13,17 +13,14 @@ import { type OwnerRow, readOwnerRow } from '../ownership/owner-row.ts'
 
 export interface NodeReport {
   readonly node: string
-  /** `gone`: it has ended, or has given no sign for a minute. */
+  /** `gone`: it has ended, or has not renewed its row for a minute. */
   readonly role: 'owner' | 'standby' | 'gone'
   readonly address: string
-  /**
-   * Of the last frame that it has, as it told last: a takeover goes on from there. `lag` frames are
-   * after it. The owner has all.
-   */
+  /** Of its last frame, by its last beat; `lag` frames follow. The owner has all. */
   readonly position: number
   readonly lag: number
   readonly version: string
-  /** Why this standby could not be the owner; null where it could. */
+  /** Why this standby cannot become the owner; null if it can. */
   readonly unfit: string | null
   readonly seen_s_ago: number
 }
@@ -32,7 +29,7 @@ export interface ClusterStatus {
   readonly cluster: string
   readonly schema_version: number
   readonly partition: number
-  /** Null where nobody owns it; `is_alive`: it has given a sign while that was looked at. */
+  /** Null without an owner; `is_alive`: it renewed its row during the look. */
   readonly owner: {
     readonly node: string
     readonly address: string
@@ -46,7 +43,6 @@ export interface ClusterStatus {
   readonly position: number
   readonly members: readonly NodeReport[]
   readonly log: { readonly frames: number; readonly bytes: number }
-  /** The newest complete one. */
   readonly snapshot: {
     readonly position: number
     readonly bytes: number
@@ -58,9 +54,9 @@ export interface ClusterStatus {
     readonly settings: Omit<Settings, 'is_standby' | 'read_only' | 'followers'>
     readonly followers: number
   }
-  /** What is durable where, once an op is answered. */
+  /** Where an answered op is durable. */
   readonly durable: string
-  /** By which of its settings an answered op may be lost; null if by none. */
+  /** The setting by which an answered op can be lost, as a sentence; null without one. */
   readonly risk: string | null
   readonly warnings: readonly string[]
 }
@@ -83,12 +79,11 @@ export async function clusterStatus(
   const settings = rows[0] as Settings
   const facts = found as Found
   const position = Number(facts.position)
-  const members = (await readNodes(connection, partition)).map((member): NodeReport => {
-    const { address, version, seen_s, node } = member
-    const unfit = member.unfit || null
-    const role = is_owned && node === row.node ? 'owner' : isSeen(member) ? 'standby' : 'gone'
-    // An owner has all that is there.
-    const reached = role === 'owner' ? position : Math.min(member.reached, position)
+  const members = (await readNodes(connection, partition)).map((row_of_node): NodeReport => {
+    const { address, version, seen_s, node } = row_of_node
+    const unfit = row_of_node.unfit || null
+    const role = is_owned && node === row.node ? 'owner' : isSeen(row_of_node) ? 'standby' : 'gone'
+    const reached = role === 'owner' ? position : Math.min(row_of_node.reached, position)
     return {
       ...{ node, role, address, position: reached, lag: position - reached, version },
       ...{ unfit: role === 'standby' ? unfit : null, seen_s_ago: seen_s },
@@ -189,7 +184,7 @@ function warningsOf({ owner, members, epoch, risk }: Omit<ClusterStatus, 'warnin
   ]
 }
 
-/** Whether it runs, as far as its last beat tells. */
+/** Whether a node runs, by its last beat. */
 export function isSeen({
   is_registered,
   seen_s,

@@ -1,7 +1,7 @@
 /**
- * What an operator asks of a cluster by its database: that another node becomes the owner, and that
- * a node which is gone is forgotten. The wish to hand over stands in the row of the owner, which
- * reads it with its next renewal.
+ * The operator's commands on a cluster, by its database: hand the ownership over, and remove a node
+ * that is gone. A request to hand over is in the row of the owner, which reads it with its next
+ * renewal.
  */
 import { type Clock, pause, steadyClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -14,10 +14,7 @@ import { givesSign, isSeen } from './cluster-status.ts'
 
 const answer_ms_max = 10_000
 
-/**
- * Settings of the database that may lose something are shown, and change nothing here. Throws
- * `not_possible` for a url that cannot be.
- */
+/** Accepts unsafe settings of the database. Throws `not_possible` for an invalid url. */
 export function operatorConnection(url: string, purpose: string): Connection {
   const database = databaseOf(url, 'operator', true)
   return newConnection({ database, purpose, clock: steadyClock, answer_ms_max })
@@ -27,7 +24,7 @@ export interface HandedOver {
   readonly from: string
   readonly to: string
   readonly epoch: number
-  /** From the wish until the other node had the ownership. */
+  /** From the request until the other node had the ownership. */
   readonly ms: number
 }
 
@@ -37,12 +34,12 @@ interface Asked {
 }
 
 const poll_ms = 20
-/** For an owner to finish what is under way, beyond the time of a takeover. */
+/** Added to the time of a takeover, for the owner to drain. */
 const drain_ms_max = 60_000
 
 /**
- * Resolves once another node, or the one that is named, owns the partition. Rejects with
- * `not_possible` where that cannot be, and takes the wish back.
+ * Resolves once another node (`to`, if given) owns the partition. Otherwise rejects with
+ * `not_possible` and withdraws the request.
  */
 export async function handOver(
   connection: Connection,
@@ -54,11 +51,11 @@ export async function handOver(
   if (row.node === to) throw fault('not_possible', `${to} is the owner already`)
   await checkStandby(connection, { partition, clock, to }, row)
   const began_ms = clock.now_ms()
-  await wish(connection, partition, row.epoch, to ?? '*')
+  await request(connection, partition, row.epoch, to ?? '*')
   const until_ms = began_ms + takeoverWaitMs(row.lease_ms) + drain_ms_max
-  // An owner that lives has read the wish with its next renewal.
+  // A living owner reads the request with its next renewal.
   if (!(await givesSign(connection, partition, row, clock))) {
-    await wish(connection, partition, row.epoch, '')
+    await request(connection, partition, row.epoch, '')
     const helps = 'a standby takes over by itself once its lease has run out'
     throw fault('not_possible', `the owner ${row.node} gives no sign: ${helps}`)
   }
@@ -68,9 +65,9 @@ export async function handOver(
     if (clock.now_ms() >= until_ms) break
     await pause(clock, poll_ms)
   }
-  await wish(connection, partition, row.epoch, '')
+  await request(connection, partition, row.epoch, '')
   const says = `the owner ${row.node} has not handed over in ${Math.round(drain_ms_max / 1000)} s`
-  throw fault('not_possible', `${says}, so the wish is taken back: look at its log`)
+  throw fault('not_possible', `${says}, so the request is withdrawn: look at its log`)
 }
 
 function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number): HandedOver {
@@ -87,7 +84,7 @@ function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number)
   return { from: row.node, to: now.node, epoch: now.epoch, ms: Math.round(ms) }
 }
 
-async function wish(
+async function request(
   connection: Connection,
   partition: number,
   epoch: number,
@@ -99,7 +96,7 @@ async function wish(
   })
 }
 
-/** A standby that could take over at once, and gives a sign: its last beat may be of a dead one. */
+/** Throws unless a standby that can take over at once beats now. */
 async function checkStandby(
   connection: Connection,
   { partition, clock, to }: Asked & { readonly to?: string | undefined },
@@ -126,8 +123,8 @@ function noStandby(node: string, seen: readonly string[]): Fault {
 }
 
 /**
- * Forgets a node, so that nothing is kept for it any more; it may join again. Rejects with
- * `not_possible` for one that runs, and for one that is not known.
+ * Removes the row of a node, so that no log stays for it; the node may join again. Rejects with
+ * `not_possible` for a node that runs or is unknown.
  */
 export async function removeNode(
   connection: Connection,
@@ -140,14 +137,14 @@ export async function removeNode(
       `${node} is the owner: run \`npx conveyor cluster hand-over\` first`,
     )
   }
-  const members = await readNodes(connection, partition)
-  const found = members.filter((one) => one.node === node)
+  const nodes = await readNodes(connection, partition)
+  const found = nodes.filter((one) => one.node === node)
   const is_alive =
     found.some(isSeen) && (await firstAlive(connection, partition, found, clock)) !== undefined
-  // It would be there again at its next beat.
+  // Its next beat would add the row again.
   if (is_alive) throw fault('not_possible', `${node} runs: stop it first`)
   if (await removeNodeRow(connection, partition, node)) return
-  const known = members.map((one) => one.node)
+  const known = nodes.map((one) => one.node)
   const there = known.length === 0 ? 'there is none' : `name one of ${known.join(', ')}`
   throw fault('not_possible', `no node ${node} is known: ${there}`)
 }

@@ -1,10 +1,9 @@
 /**
- * From a cluster whose database is lost to a file: the data file of a stopped node is marked as a
- * copy, as a backup is, so that it opens alone, with what it has.
+ * From a cluster whose database is lost to a file: marks the data file of a stopped node as a copy,
+ * like a backup, so that it opens alone with its data.
  *
- * Two owners of what was one state diverge, so this is refused while the database has the cluster
- * and all that the file has: the node can go on with it. A node that is started on the
- * file later is refused.
+ * Two owners of one state diverge, so this is refused while the database has the cluster and all
+ * that the file has. A node that starts on the file later is refused.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -16,7 +15,7 @@ import { type Connection, isAway, sqlState } from '../database/connection.ts'
 import { readCluster } from '../database/schema.ts'
 import { placeInLog } from '../node/file.ts'
 
-/** The state of an error: there is no database of this name. */
+/** SQL state: no database has this name. */
 const no_database = '3D000'
 
 export interface Detaching {
@@ -28,8 +27,8 @@ export interface Detaching {
 }
 
 /**
- * Undefined where `isWanted` says so, and nothing is changed. Rejects with `not_possible`,
- * `file_held` or `not_a_database`, and a sentence.
+ * Undefined, without a change, unless `isWanted`. Rejects with `not_possible`, `file_held` or
+ * `not_a_database`.
  */
 export async function detachFile(
   connection: Connection,
@@ -65,7 +64,7 @@ async function detachingOf(
   throw fault('not_possible', `${says}: start the node with it (serve --commit-log URL)`)
 }
 
-/** Why a database is of no use to a node with this file; undefined where it has all of it. */
+/** Why a node with this file cannot use the database; undefined if that has all of the file. */
 export async function lostReason(
   connection: Connection,
   { mark, manifest }: Pick<NonNullable<ReadOnlyFile['node']>, 'mark' | 'manifest'>,
@@ -80,7 +79,7 @@ export async function lostReason(
   } catch (error) {
     const state = sqlState(error)
     const is_set_back = isFault(error) && error.code === 'not_possible' && error.cause === undefined
-    // With a wrong password, say, nothing is known.
+    // A wrong password, for one, says nothing about the cluster.
     if (isAway(error) || state === no_database || is_set_back) return (error as Error).message
     throw error
   }

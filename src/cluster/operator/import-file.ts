@@ -1,11 +1,10 @@
 /**
- * From a file to a cluster: the state of a closed data file becomes the first snapshot of an empty
- * partition, and the log goes on after it. The file is read under its lock and never changed; it
- * may be that of a stopped node whose database is lost.
+ * From a file to a cluster: writes the state of a closed data file as the first snapshot of an empty
+ * partition. The file is read under its lock and never changed; it may be that of a stopped node
+ * whose database is lost.
  *
- * One transaction at the end makes it the state of the partition, and only while no node has ever
- * owned that. The log begins with an empty frame after the first position, so each node sees that
- * it must load the snapshot.
+ * One transaction at the end completes the import, only if no node has ever owned the partition. The
+ * log begins with an empty frame after position 1, so each node sees that it must load the snapshot.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -13,7 +12,7 @@ import { systemChance } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { frameBytes, sealFrame } from '../../store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../../store/commit-log/manifest.ts'
-import { type FileLock, lockFile } from '../../store/file-lock.ts'
+import { lockFile } from '../../store/file-lock.ts'
 import { openReadOnly, type ReadOnlyFile } from '../../store/read-only.ts'
 import type { Entry } from '../../store/store.ts'
 import type { Connection } from '../database/connection.ts'
@@ -31,7 +30,7 @@ import { lostReason } from './detach-file.ts'
 
 export interface ImportFileOptions {
   readonly partition: number
-  /** Throws where this program cannot take the state: of another program, or of a newer format. */
+  /** Throws for a state of another program or of a newer format. */
   check(file: ReadOnlyFile): void
   /** Default 1 MiB. */
   readonly chunk_bytes?: number
@@ -42,17 +41,20 @@ export interface ImportedFile extends SnapshotSize {
   readonly seq: number
 }
 
-/** Of the log of a partition that begins with a snapshot: a node without data is behind it. */
+/** A node without data is behind a log that begins here. */
 const first_seq = 2
 
-/** Rejects with `not_possible`, `file_held` or `not_a_database`, and a sentence. */
+/** Rejects with `not_possible`, `file_held` or `not_a_database`. */
 export async function importFile(
   connection: Connection,
   path: string,
   options: ImportFileOptions,
 ): Promise<ImportedFile> {
   if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
-  const lock = await lockedFile(path)
+  const lock = await lockFile(path)
+  if (lock === undefined) {
+    throw fault('file_held', `${path} is held by another process; stop that first`)
+  }
   try {
     const row = await emptyPartition(connection, options.partition)
     const file = await openReadOnly(await realpath(path), { takes_nodes: true })
@@ -68,12 +70,6 @@ export async function importFile(
   } finally {
     await lock.release()
   }
-}
-
-async function lockedFile(path: string): Promise<FileLock> {
-  const lock = await lockFile(path)
-  if (lock !== undefined) return lock
-  throw fault('file_held', `${path} is held by another process; stop that first`)
 }
 
 async function emptyPartition(connection: Connection, partition: number): Promise<OwnerRow> {
@@ -99,12 +95,12 @@ async function write(
   const id = systemChance.bytes(snapshot_id_bytes)
   const last_crc = frame.readUInt32BE(4)
   const draft: SnapshotDraft = { partition, epoch: 0, id, seq, last_crc }
-  // What an import before left that was cut off.
+  // Removes what an unfinished import left.
   await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
   const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes)
   const size = await writeSnapshot(connection, draft, chunks)
   await connection.inTransaction(async (ask) => {
-    // A node that waits to be the first owner looks again, because `renewal` is another.
+    // The new `renewal` makes a node that waits to be the first owner look again.
     const { rowCount } = await ask({
       text: `UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = 0
         AND NOT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1)`,
@@ -138,7 +134,7 @@ function* entriesOf(file: ReadOnlyFile): Generator<Entry> {
   }
 }
 
-/** Another partition would go on from where this one was, beside it. */
+/** Otherwise two partitions would continue one state. */
 function nothingLost(path: string): Fault {
   const says = `the cluster of ${path} is in this database, with all that the file has`
   return fault('not_possible', `${says}: start the node with it, or import a backup of it`)

@@ -1,8 +1,7 @@
 /**
- * A standby: takes what the owner has committed into its own tree, and takes the ownership over
- * where the rules allow it. No wall clock decides: an owner counts as gone once its row has stayed
- * the same for its whole lease and a margin, measured from when this node saw it on a clock that is
- * never set, or once it has released the row.
+ * A standby: takes the owner's commits into its own tree, and takes over when the rules allow it. No
+ * time of day decides: the owner counts as gone once it has released its row, or once the row has
+ * not changed for its lease and a margin, measured on this node's steady clock.
  */
 import { pause } from '../../core/clock.ts'
 import type { Frame } from '../../store/commit-log/frame.ts'
@@ -14,14 +13,14 @@ import { damaged, readBatch, readHead } from './postgres-log.ts'
 export interface Following extends Waiting {
   readonly connection: Connection
   readonly claimant: Claimant
-  /** Position of the last frame that this node has. */
+  /** Position of this node's last frame. */
   seq(): number
   take(frames: readonly Frame[]): Promise<void>
-  /** Whether this node can be the owner of what it has: as of `now`, or not long ago. */
+  /** Whether this node can become the owner: checked now, or at most a second ago. */
   isEligible(now: boolean): Promise<boolean>
   /** Id of the commit log. */
   readonly log_id: Buffer
-  /** What was asked for at this time, and the position of the last frame of the commit log. */
+  /** What the database had at `asked_ms`; `head_seq` is its last position. */
   onSeen(row: OwnerRow, asked_ms: number, head_seq: number): Promise<void>
 }
 
@@ -33,7 +32,7 @@ export interface Taken {
 
 /** Between two looks at the row and the log. */
 const poll_ms = 50
-/** Beyond the lease, for the owner's clock may run a little slower. */
+/** Added to the lease, because the owner's clock may run slower. */
 const margin = { of_lease: 0.1, ms_min: 100 }
 
 export function takeoverWaitMs(lease_ms: number): number {
@@ -41,8 +40,8 @@ export function takeoverWaitMs(lease_ms: number): number {
 }
 
 /**
- * Follows until this node has the ownership; `behind` where the commit log does not reach back to
- * it any more. Rejects with `shutting_down` once this node waits no more.
+ * Follows until this node has the ownership; `behind` if the commit log no longer reaches back to
+ * it. Rejects with `shutting_down` once this node stops waiting.
  */
 export async function follow(following: Following): Promise<Taken | 'behind'> {
   const { connection, clock, claimant } = following
@@ -101,7 +100,7 @@ export async function follow(following: Following): Promise<Taken | 'behind'> {
       if (!isAway(error)) throw error
       if (!is_away) following.onAway(error)
       is_away = true
-      // What was not seen meanwhile may have changed and changed back: the wait begins anew.
+      // The row may have changed and changed back unseen, so the wait restarts.
       seen = undefined
       wait_ms = 4 * poll_ms
     }
@@ -110,7 +109,7 @@ export async function follow(following: Following): Promise<Taken | 'behind'> {
   throw waitEnded()
 }
 
-/** Takes all that is there: once nobody else can append, that is all there is. */
+/** Takes all frames; complete after a takeover, because no other node can append. */
 export async function catchUp(following: Following): Promise<void> {
   const { connection, claimant } = following
   for (;;) {
@@ -122,7 +121,7 @@ export async function catchUp(following: Following): Promise<void> {
   }
 }
 
-/** Throws for frames that do not follow the last one, or are of another commit log. */
+/** Throws for frames that do not follow the last one or belong to another commit log. */
 function checked(frames: readonly Frame[], { seq, log_id }: Following): readonly Frame[] {
   const is_right = frames[0]?.seq === seq() + 1 && frames.every(({ id }) => id.equals(log_id))
   if (!is_right) throw damaged(seq())

@@ -1,14 +1,12 @@
 /**
- * The ownership of a node, from the takeover until it is given up or lost. Its owner renews the row
- * each third of the lease, and may answer for so long after it *sent* a renewal that succeeded, by
- * a clock that is never set. Another node waits longer than that before it takes over, so the two
- * never answer at the same time.
+ * The ownership of a node, from the takeover until its release or loss. The owner renews its row
+ * each third of the lease, and may answer for the length of the lease after it *sent* a renewal that
+ * succeeded, by a clock that is never set. A standby waits longer than that before it takes over, so
+ * the two never answer at the same time. Only a renewal counts: an append changes nothing that a
+ * standby watches.
  *
- * Only a renewal counts: an append shows that the epoch is still this node's, but changes nothing
- * that a standby waits for.
- *
- * A lease that has run out is not lost: while the database is away nobody can take over, and the
- * next renewal that succeeds goes on with it. It is lost once the row has another epoch.
+ * A lease that has run out is not lost: while the database is away no node can take over, and the
+ * next renewal restores it. It is lost once the row has another epoch.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
@@ -20,18 +18,15 @@ export interface Lease {
   readonly epoch: number
   /** Whether this node may answer now. */
   isValid(): boolean
-  /** Resolves once it is; with false where it is lost or released, or nobody waits any more. */
+  /** Resolves once it is; with false after its loss or release, or once the node has left. */
   untilValid(waiting: Pick<Waiting, 'left' | 'hasLeft'>): Promise<boolean>
-  /** Why the ownership is lost; undefined while it is not. */
+  /** Why the ownership is lost. */
   lost(): Fault | undefined
-  /** Calls once, at once if it is lost already. */
+  /** Calls once, and immediately if the lease is lost already. */
   onLost(listener: (reason: Fault) => void): void
-  /** The node must not go on, although it has the ownership still. */
+  /** Counts as lost although the row still has this node. */
   lose(reason: Fault): void
-  /**
-   * Gives the ownership up and ends the renewals. Where the database is away, the other nodes wait
-   * for the lease to end; so does this, at most.
-   */
+  /** Releases the row and ends the renewals. While the database is away it retries for a lease. */
   release(): Promise<void>
   close(): void
 }
@@ -45,11 +40,10 @@ export interface LeaseOptions {
   readonly lease_ms: number
   /** When the takeover was sent. */
   readonly taken_ms: number
-  /** An operator wants another node to be the owner. Called once. */
+  /** An operator wants another node as the owner. Called once. */
   onHandOver(): void
-  /** A renewal has taken so much of the lease that the next one may come too late. */
+  /** A renewal took so long that the next one may come too late. */
   onSlow(ms: number): void
-  /** A renewal has failed, or succeeds again. */
   onAway(reason: unknown): void
   onBack(): void
 }
@@ -132,7 +126,6 @@ export function newLease(options: LeaseOptions): Lease {
       renewing = renew()
     })
   }
-  // The takeover itself may have taken a while.
   arm(Math.max(0, options.taken_ms + lease_ms / renewals_per_lease - clock.now_ms()))
   const isValid = (): boolean => !is_closed && clock.now_ms() < valid_until_ms
 

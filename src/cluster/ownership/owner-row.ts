@@ -42,7 +42,7 @@ type Found = Omit<OwnerRow, 'epoch' | 'renewal'> & {
   readonly renewal: string
 }
 
-/** Rejects with `not_possible` for a partition that there is not. */
+/** Rejects with `not_possible` for an unknown partition. */
 export async function readOwnerRow(
   connection: Pick<Connection, 'query'>,
   partition: number,
@@ -90,12 +90,12 @@ export async function takeOwnerRow(
   return rowCount === 1 ? seen.epoch + 1 : undefined
 }
 
-/** Whether an earlier process of this very node has the row: it has ended, as its file is ours. */
+/** Whether an earlier process of this node has the row; it has ended, since this one has its file. */
 export function isOwn(row: OwnerRow, { node, file_id, boot_id }: Claimant): boolean {
   return boot_id !== '' && row.node === node && row.file_id === file_id && row.boot_id === boot_id
 }
 
-/** False in another epoch; else the node that an operator wants as the next owner, if any. */
+/** False in another epoch. `hand_over_to` is the node that an operator wants as the next owner. */
 export async function renewOwnerRow(
   connection: Connection,
   partition: number,
@@ -110,7 +110,7 @@ export async function renewOwnerRow(
   return rows[0] ?? false
 }
 
-/** Lets go of the row; does nothing in another epoch. */
+/** Does nothing in another epoch. */
 export async function releaseOwnerRow(
   connection: Connection,
   partition: number,

@@ -1,12 +1,12 @@
 /**
- * The commit log in PostgreSQL: a row for each frame. An append adds its row only while the row of
- * the owner has the epoch of this node, and holds that row until it is committed, so a takeover and
- * an append exclude each other: no frame of an older epoch comes after one of a newer.
+ * The commit log in PostgreSQL: a row for each frame. An append inserts its row only while the row
+ * of the owner has this node's epoch, and locks that row until its commit; so a takeover and an
+ * append exclude each other, and no frame of an older epoch follows one of a newer.
  *
- * An append without an answer is never guessed at. The row at its position tells: it is ours, or
- * there is none and the append is sent again, which the primary key makes harmless. A row that was
- * found may so far be committed at this server alone (a wait for a synchronous standby that was cut
- * off), so a commit of our own after it has to succeed before it counts.
+ * An append without an answer is looked up at its position: either the row is ours, or the append is
+ * sent again, which the primary key makes harmless. A row that was found may exist at this server
+ * alone (the wait for a synchronous standby was cut off), so it counts only after a later commit of
+ * our own has succeeded.
  */
 import { type Clock, keepAlive, pause } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -19,12 +19,11 @@ export interface PostgresLogPort {
   readonly connection: Connection
   readonly clock: Clock
   readonly partition: number
-  /** Of this node's ownership. */
   epoch(): number
-  /** Before the ownership is given up; see `CommitLog.end`. */
+  /** As `CommitLog.end`. */
   release(): Promise<void>
   onMerged(seq: number): void
-  /** An append that was sent at this time has succeeded: the epoch was ours then. */
+  /** An append that was sent at this time has succeeded. */
   onAppended(sent_ms: number): void
   /** An append has no answer and is looked up. */
   onAway(reason: unknown): void
@@ -42,10 +41,10 @@ const look_up_text = `WITH renewed AS (
     SELECT substring(frame from 1 for 32) FROM conveyor.log WHERE partition = $1 AND seq = $2
   ) AS head`
 
-/** Nothing is known then: the append is looked up, as one without an answer. */
+/** Such an append is looked up like one without an answer. */
 const no_count = 'the database does not say whether a row was added: is a proxy in front of it?'
 
-/** There is a row with this position: the state of a unique violation. */
+/** Unique violation: the position has a row. */
 const taken = '23505'
 const retry_ms = { first: 20, longest: 500 }
 
@@ -65,9 +64,9 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   }
 
   /**
-   * What became of an append without an answer. A row that is found is durable, because the same
-   * statement has renewed the row of the owner and is committed after it; a row that is committed
-   * while the statement waits for the owner's row is not found, and met by the next insert.
+   * The outcome of an append without an answer. A row that is found is durable, because this
+   * statement also renews the row of the owner and commits after it. A row that commits while the
+   * statement waits for the owner's row is not found; the next insert meets it.
    */
   async function lookUp(seq: number, frame: Buffer): Promise<'durable' | 'fenced' | 'missing'> {
     const { rows } = await connection.query<{ is_owner: boolean; head: Buffer | null }>({
@@ -84,7 +83,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   async function append({ arena, from, end, seq }: NewFrame): Promise<number> {
     const frame = arena.subarray(from, end)
     const began_ms = clock.now_ms()
-    /** An insert of it was sent, or another row has its place. */
+    /** An insert was sent, or the position has a row. */
     let is_in_doubt = false
     let wait_ms = retry_ms.first
     while (!is_closed) {
@@ -130,11 +129,11 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   }
 }
 
-/** Bytes of frames that are asked for at a time; one at least. */
+/** Bytes of frames in one read; at least one frame. */
 const batch_bytes = 4 * 1024 * 1024
 const batch_frames_max = 512
 
-/** The frames after this position, as far as they are there; the first may be a later one. */
+/** The next frames after this position; the log may begin later. */
 export async function readBatch(
   connection: Pick<Connection, 'query'>,
   partition: number,

@@ -1,7 +1,7 @@
 /**
- * A snapshot as bytes: entries in key order, cut into chunks. A chunk is a sealed frame
- * (commit-log/frame), so it is checksummed; its id is that of the snapshot and its number counts
- * from 1, so a chunk that is damaged, missing or of another snapshot is never taken for the next.
+ * A snapshot as bytes: entries in key order, cut into chunks. A chunk is a sealed frame with a
+ * checksum, the id of its snapshot and its number from 1, so that a damaged, missing or foreign
+ * chunk is never taken for the next one.
  */
 import { encodeChange, encodedBytes } from '../../store/change-encoding.ts'
 import {
@@ -18,7 +18,7 @@ import type { Entry } from '../../store/store.ts'
 export const snapshot_id_bytes = 8
 export const chunk_default_bytes = 1024 * 1024
 
-/** An entry that is larger than a chunk has a chunk of its own. Each chunk is memory of its own. */
+/** A larger entry gets its own chunk. Each chunk has its own buffer. */
 export function* chunksOf(
   entries: Iterable<Entry>,
   id: Buffer,
@@ -45,14 +45,14 @@ export function* chunksOf(
   if (count > 0) yield sealed()
 }
 
-/** Undefined where the bytes are not this chunk of this snapshot, whole. */
+/** Undefined unless the bytes are this chunk of this snapshot. */
 export function chunkIn(bytes: Buffer, id: Buffer, number: number): Frame | undefined {
   const [frame] = framesIn(bytes)
   if (frame === undefined || frame.bytes.length !== bytes.length) return undefined
   return frame.seq === number && frame.id.equals(id) ? frame : undefined
 }
 
-/** Entries without those that belong to the one data file. A value is valid until the next. */
+/** Entries without those of the data file itself. A value is valid until the next. */
 export function* stateIn(entries: Iterable<Entry>): Generator<Entry> {
   for (const { key, value } of entries) {
     if (key === manifest_key || key === node_mark_key) continue

@@ -1,7 +1,7 @@
 /**
- * Makes the data file of a node the state of the newest snapshot: empties it, loads chunk after
- * chunk in key order, and writes the position last. Until then the mark says `is_loading`, so a
- * node that was killed meanwhile begins again. Memory holds a few chunks, whatever the state is.
+ * Loads the newest snapshot into the data file of a node: empties the file, writes chunk after chunk
+ * in key order, and the position last. Until then the mark has `is_loading`, so a killed node starts
+ * the load again. Memory holds a few chunks, whatever the size of the state.
  */
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -26,7 +26,7 @@ export interface SnapshotLoad extends Waiting {
   readonly file: NodeFile
   readonly emit: Emit
   readonly node: string
-  /** Before the first chunk of a snapshot; what the log has after its position must stay. */
+  /** Before the first chunk; from then on the log after the snapshot must stay. */
   onBegin(snapshot: Snapshot): Promise<void> | void
   onLoaded(loaded: LoadedBytes): void
 }
@@ -36,11 +36,11 @@ export interface LoadedBytes {
   readonly of_bytes: number
 }
 
-/** Of one commit of LMDB; a chunk at least. */
+/** Of one commit of LMDB; at least a chunk. */
 const commit_bytes = 4 * 1024 * 1024
 const clear_keys = 4_096
 
-/** The file as it is then: of the snapshot, or empty and before the first frame without one. */
+/** The loaded file; without a snapshot it is empty, at position 0. */
 export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   const { tree, file, partition, connection } = load
   const id = file.manifest.id
@@ -59,7 +59,7 @@ export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   }
 }
 
-/** In slices, each of which leaves the file loading. */
+/** In slices, all of which leave the mark `is_loading`. */
 async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
   for (;;) {
     const changes = newChangeBuffer()
@@ -73,7 +73,7 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
   }
 }
 
-/** False where a later snapshot has taken the place of this one meanwhile. */
+/** False if a later snapshot has replaced this one meanwhile. */
 async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
   const { partition, tree, clock, emit, node, connection } = load
   const { chunks, bytes: of_bytes, seq } = snapshot

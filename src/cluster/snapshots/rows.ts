@@ -1,17 +1,17 @@
 /**
- * The rows of snapshots. A row of `snapshot` is there before the first chunk and says `chunks` once
- * all are: until then nobody loads it. What changes the rows asks for the epoch, as an append does,
- * so a former owner completes and removes nothing.
+ * The rows of snapshots. The row of a snapshot precedes its chunks and gets `chunks` once all are
+ * there; until then no node loads it. Each change checks the epoch, as an append does, so a former
+ * owner neither completes nor removes a snapshot.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Ask, Connection } from '../database/connection.ts'
 
-/** A snapshot that is being written, and by whom. */
+/** A snapshot that is being written. */
 export interface SnapshotDraft {
   readonly partition: number
   readonly epoch: number
   readonly id: Buffer
-  /** Of the last frame whose changes are all in it. */
+  /** Of the last frame in it. */
   readonly seq: number
   readonly last_crc: number
 }
@@ -24,7 +24,7 @@ export interface SnapshotSize {
 /** A complete one. */
 export interface Snapshot extends SnapshotSize, Pick<SnapshotDraft, 'id' | 'seq' | 'last_crc'> {}
 
-/** Holds the row of the owner, if it has the epoch $2, until the statement is committed. */
+/** Locks the row of the owner in epoch $2 until the commit. */
 export const owned = `(SELECT 1 FROM conveyor.owner
   WHERE partition = $1 AND epoch = $2 FOR SHARE) AS owned`
 
@@ -54,9 +54,8 @@ async function addChunk(
 }
 
 /**
- * Chunk after chunk; what breaks off in the middle is no snapshot: nobody loads it, and the next
- * truncation removes it. `step` is called after each chunk, with the bytes so far; rejects to
- * end the work.
+ * Writes chunk after chunk. No node loads an unfinished snapshot, and the next truncation removes
+ * it. `step` runs after each chunk, with the bytes so far, and rejects to end the work.
  */
 export async function writeSnapshot(
   connection: Connection,
@@ -75,7 +74,7 @@ export async function writeSnapshot(
   return { chunks: count, bytes }
 }
 
-/** Throws `store_failed` in another epoch, or if the row or a chunk is not there any more. */
+/** Throws `store_failed` in another epoch, or if the row or a chunk is gone. */
 export async function completeSnapshot(
   ask: Ask,
   { partition, epoch, id }: SnapshotDraft,
@@ -90,7 +89,7 @@ export async function completeSnapshot(
   if (rowCount !== 1) throw fenced()
 }
 
-/** The complete snapshot that reaches furthest. */
+/** The complete snapshot with the last position. */
 export async function newestSnapshot(
   connection: Connection,
   partition: number,
@@ -111,7 +110,6 @@ export async function newestSnapshot(
 
 type SnapshotId = Pick<Snapshot, 'id'>
 
-/** Undefined for a chunk that is not there. */
 export async function readChunk(
   connection: Connection,
   partition: number,

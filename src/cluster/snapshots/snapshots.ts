@@ -16,11 +16,11 @@ import { chunk_default_bytes } from './chunk.ts'
 import type { SnapshotJob, SnapshotMessage, WrittenSnapshot } from './worker.ts'
 
 export interface SnapshotOptions {
-  /** A shorter log is worth no snapshot; default 256 MiB. */
+  /** No snapshot for a shorter log; default 256 MiB. */
   readonly log_bytes_min?: number
   /** Default 1 MiB. */
   readonly chunk_bytes?: number
-  /** How fast one is written; default 16 MiB. */
+  /** Default 16 MiB. */
   readonly bytes_per_s_max?: number
   /** Between two looks at the length of the log; default 1,000. */
   readonly check_ms?: number
@@ -37,9 +37,9 @@ export const snapshot_defaults: Required<SnapshotOptions> = {
 }
 
 export interface Snapshots {
-  /** What the owner tells of the newest one, and of the commit log after it. */
+  /** The newest snapshot, and the size of the commit log after it. */
   state(): Pick<NodeStatus, 'snapshot' | 'log_bytes'>
-  /** Ends one that is being written. */
+  /** Ends a snapshot under way. */
   close(): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export interface SnapshotsPort {
   readonly emit: Emit
   readonly options: SnapshotOptions
   readonly job: Omit<SnapshotJob, 'behind_bytes_max' | 'bytes_per_s_max' | 'chunk_bytes'>
-  /** A connection that nothing else waits for. */
+  /** A separate connection. */
   connect(): Connection
 }
 
@@ -59,7 +59,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
   const options = { ...snapshot_defaults, ...port.options }
   const { node } = job
   let running: SnapshotThread | undefined
-  /** Bytes that were written before the newest snapshot, as far as this tenure counts them. */
+  /** Bytes written before the newest snapshot, as this tenure counts them. */
   let covered_bytes: number | undefined
   let newest: NodeStatus['snapshot']
   let is_closed = false
@@ -96,7 +96,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     }
   }
 
-  /** After a takeover: what the database has. A close does not wait for one that is away. */
+  /** Reads the newest snapshot after a takeover. A close does not wait for it. */
   async function lookUp(): Promise<void> {
     const found = await Promise.race([readLog(port), closed])
     if (found === undefined) return
@@ -161,9 +161,9 @@ async function readLog({ connect, job, clock }: SnapshotsPort) {
 }
 
 interface SnapshotThread {
-  /** Rejects if there is no snapshot, with the reason; or if it is not known whether there is. */
+  /** Rejects if the snapshot failed or its outcome is unknown. */
   readonly written: Promise<WrittenSnapshot>
-  /** Resolves when the thread has ended: after the truncation that follows the snapshot. */
+  /** Resolves when the thread has ended, after the truncation. */
   readonly ended: Promise<void>
   /** Ends the thread, and so `ended`. */
   stop(): Promise<void>

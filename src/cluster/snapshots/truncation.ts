@@ -1,13 +1,12 @@
 /**
- * Removes what a complete snapshot makes superfluous: earlier snapshots, those that were cut off,
- * and the log before it. The row at the position of the newest snapshot always stays, so a node
- * that has loaded it can tell that the log goes on from there.
+ * Removes what a complete snapshot makes superfluous: earlier snapshots, unfinished ones, and the
+ * log before it. The row at the position of the newest snapshot stays, so that a node that has
+ * loaded it can check that the log continues from there.
  *
- * A member seen in the last hour keeps what it has yet to read, as far as that is no longer than
- * what a snapshot costs: one that is further behind loads the snapshot instead. So the log is at
- * most about twice as long as the state. The clock of the database decides nothing but space.
- *
- * Each statement removes little, so that commits beside it do not wait, and vacuuming keeps up.
+ * For a node seen in the last hour the log stays that it has yet to read, unless that is larger than
+ * a snapshot: such a node loads the snapshot. So the log is at most about twice the size of the
+ * state. The clock of the database decides about space only. Each statement removes little, so that
+ * commits do not wait and vacuuming keeps up.
  */
 import type { Connection } from '../database/connection.ts'
 import { newestSnapshot, owned } from './rows.ts'
@@ -16,18 +15,18 @@ export interface TruncationOptions {
   readonly connection: Connection
   readonly partition: number
   readonly epoch: number
-  /** Bytes of the log that a member may have yet to read. */
+  /** Bytes of the log that stay for a node that is behind. */
   readonly behind_bytes_max: number
   /** Called after each statement; rejects to end the work. */
   step(): Promise<void>
 }
 
-/** What one statement removes; one frame at least. */
+/** Removed by one statement; at least a frame. */
 const step_bytes = 8 * 1024 * 1024
 const step_frames_max = 2_000
 const step_chunks = 8
 
-/** Answers with the position of the first frame that is kept; 0 without a snapshot. */
+/** The position of the first frame that stays; 0 without a snapshot. */
 export async function truncate(options: TruncationOptions): Promise<number> {
   const { connection, partition, epoch, step } = options
   const newest = await newestSnapshot(connection, partition)
@@ -49,7 +48,7 @@ export async function truncate(options: TruncationOptions): Promise<number> {
   }
 }
 
-/** All but the newest complete one, and those that a member still loads. */
+/** All but the newest complete one, and those that a node still loads. */
 async function removeSnapshots(
   { connection, partition, epoch, step }: TruncationOptions,
   newest: Buffer | undefined,
@@ -57,8 +56,8 @@ async function removeSnapshots(
   await connection.query({
     text: `DELETE FROM conveyor.snapshot AS old USING ${owned}
       WHERE old.partition = $1 AND ($3::bytea IS NULL OR id <> $3) AND (chunks IS NULL
-        OR NOT EXISTS (SELECT 1 FROM conveyor.replica AS member WHERE ${isSeen}
-          AND member.partition = $1 AND member.seq = old.seq))`,
+        OR NOT EXISTS (SELECT 1 FROM conveyor.replica AS node WHERE ${isSeen}
+          AND node.partition = $1 AND node.seq = old.seq))`,
     values: [partition, epoch, newest],
   })
   for (;;) {
@@ -76,17 +75,17 @@ async function removeSnapshots(
   }
 }
 
-const isSeen = `member.seen_at > now() - interval '1 hour'`
+const isSeen = `node.seen_at > now() - interval '1 hour'`
 
 async function firstKept(
   { connection, partition, behind_bytes_max }: TruncationOptions,
   seq: number,
 ): Promise<number> {
   const { rows } = await connection.query<{ seq: string | null }>({
-    text: `SELECT min(seq) AS seq FROM conveyor.replica AS member
+    text: `SELECT min(seq) AS seq FROM conveyor.replica AS node
       WHERE partition = $1 AND seq > 0 AND seq < $2 AND ${isSeen} AND $3 >= (
         SELECT coalesce(sum(octet_length(frame)), 0) FROM conveyor.log AS ahead
-        WHERE ahead.partition = $1 AND ahead.seq > member.seq AND ahead.seq <= $2)`,
+        WHERE ahead.partition = $1 AND ahead.seq > node.seq AND ahead.seq <= $2)`,
     values: [partition, seq, behind_bytes_max],
   })
   return Number(rows[0]?.seq ?? seq)

@@ -1,10 +1,10 @@
 /**
- * The script of the snapshot thread: one snapshot, with a connection and an LMDB read transaction
- * of its own. The transaction sees the state as it was at one checkpoint, whatever is committed
- * meanwhile. It goes no faster than it is told to, so that commits have the database and the disk.
+ * The script of the snapshot thread: one snapshot, with its own connection and an LMDB read
+ * transaction that sees the state at one checkpoint. It writes at `bytes_per_s_max`, which leaves
+ * the database and the disk to commits.
  *
- * It says `ready`, waits for `pin`, and says `pinned` once its transaction is open, which no
- * checkpoint may run beside; then how much it has written, and how it ended. `stop` ends it sooner.
+ * It posts `ready`, waits for `pin`, opens the transaction, during which no checkpoint may run, and
+ * posts `pinned`, then `done` or `failed`. `stop` ends it sooner.
  */
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -30,7 +30,7 @@ export interface SnapshotJob {
   readonly answer_ms_max: number
   readonly chunk_bytes: number
   readonly bytes_per_s_max: number
-  /** Of the log, for members that have yet to read it. */
+  /** As `TruncationOptions.behind_bytes_max`. */
   readonly behind_bytes_max: number
 }
 
@@ -99,7 +99,6 @@ if (port !== null) {
   try {
     const written = await write()
     emit({ says: 'done', written })
-    // The snapshot stands, whatever becomes of this.
     await tidy()
   } catch (error) {
     emit({ says: 'failed', error: error instanceof Error ? error.message : String(error) })

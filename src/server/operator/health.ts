@@ -12,6 +12,7 @@ import {
   notOwnerText,
   positionLagOf,
 } from '../../cluster/node/status.ts'
+import { health_checks } from '../../core/health-checks.ts'
 import { version } from '../../core/version.ts'
 import type { ReadyCheck } from '../../engine/api/statistics-api.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
@@ -30,27 +31,26 @@ export async function serveReady({ context, ...exchange }: OperatorExchange): Pr
   const checks = {
     ...ready.checks,
     ...(reader === undefined ? closed : { reads: readsCheck(reader) }),
-    ...(draining && { open: notOk('this listener shuts down') }),
+    ...(draining && { open: notOk(health_checks.open.listener) }),
     ...(status?.unfit && { key: notOk(status.unfit) }),
     ...(status && reader === undefined && { commit_log: commitLogCheck(status) }),
   }
   const ok = Object.values(checks).every((check) => check.ok)
-  const told = exchange.is_trusted ? { ...(status && nodeFields(status)), checks } : {}
+  const details = exchange.is_trusted ? { ...(status && nodeFields(status)), checks } : {}
   const role = status && { role: status.role }
-  reply(exchange.response, ok ? 200 : 503, { ...ready, ok, ...role, checks: undefined, ...told })
+  reply(exchange.response, ok ? 200 : 503, { ...ready, ok, ...role, checks: undefined, ...details })
 }
 
 function commitLogCheck(status: NodeStatus): ReadyCheck {
-  const trouble = commitLogError(status)
-  return trouble === undefined ? { ok: true } : notOk(trouble)
+  const error = commitLogError(status)
+  return error === undefined ? { ok: true } : notOk(error)
 }
 
 /** An old state is read too, unless it is older than may be. */
 function readsCheck(reader: ServedEngine): ReadyCheck {
-  return reader.health() === 'ok' ? { ok: true } : notOk('what this standby has is too old')
+  return reader.health() === 'ok' ? { ok: true } : notOk(health_checks.reads.too_old)
 }
 
-/** What else a node tells of itself. */
 function nodeFields(status: NodeStatus): object {
   const { node, owner, epoch, seq, unfit } = status
   const lag = { lag_s: lagOf(status) ?? null, lag: positionLagOf(status) ?? null }

@@ -2,6 +2,7 @@
  * The health of a server as rows that an operator reads: a word that says whether it is fine, the
  * figure, and where it is not fine what is wrong and what helps. Pure.
  */
+import { health_checks } from '../../../core/health-checks.ts'
 import type { Health } from '../../overview/messages.ts'
 import { bytesText, countText, durationText, rateText, sentenceText } from '../parts/texts.ts'
 
@@ -16,12 +17,7 @@ export interface HealthRow {
   readonly helps?: string
 }
 
-const day_ms = 86_400_000
-const certificate_soon_ms = 14 * day_ms
-const slow_commit_ms = 250
-const renew = 'Move it and its key away and run `conveyor certs init DIR`: no restart is needed.'
-const late_ms = 5_000
-const disk_soon_bytes = 2e9
+const renew = sentenceText(health_checks.certificate.helps)
 
 export function healthRows(health: Health, now_ms: number): readonly HealthRow[] {
   return [
@@ -45,12 +41,12 @@ function commits({ checks, commit_ms }: Health): HealthRow {
   const failed = [checks.commit, checks.commit_log, checks.open].find((one) => one?.ok === false)
   // A full disk is told in its own row, and is why no commit was tried.
   if (failed !== undefined && checks.disk?.ok !== false) {
-    const helps = `${reasonOf(failed)} Look at the disk and at the log of the server.`
+    const helps = `${reasonOf(failed)} ${sentenceText(health_checks.commit.helps)}`
     return { name, state: 'wrong', figure, helps }
   }
   if (failed !== undefined) return { name, state: 'wrong', figure, helps: 'The disk is full.' }
-  if (commit_ms !== undefined && commit_ms.p99 > slow_commit_ms) {
-    const helps = 'The disk is slow to sync: see what else writes to it.'
+  if (commit_ms !== undefined && commit_ms.p99 > health_checks.commit.slow_ms_min) {
+    const helps = sentenceText(health_checks.commit.slow_helps)
     return { name, state: 'soon', word: 'slow', figure, helps }
   }
   return { name, state: 'fine', figure }
@@ -59,7 +55,7 @@ function commits({ checks, commit_ms }: Health): HealthRow {
 function queue({ checks, queue }: Health): HealthRow {
   const figure = `${countText(queue.ops)} ops, ${bytesText(queue.bytes)}`
   if (checks.queue?.ok !== false) return { name: 'Queue', state: 'fine', figure }
-  const helps = 'New ops are refused until it is shorter; callers come again by themselves.'
+  const helps = sentenceText(health_checks.queue.helps)
   return { name: 'Queue', state: 'wrong', word: 'full', figure, helps }
 }
 
@@ -69,8 +65,8 @@ function timers({ checks, due_lag_ms }: Health): HealthRow {
   if (checks.background?.ok === false) {
     return { name, state: 'wrong', word: 'stopped', figure, helps: reasonOf(checks.background) }
   }
-  if (due_lag_ms < late_ms) return { name, state: 'fine', figure }
-  const helps = 'More falls due than is done. It catches up where the load goes down.'
+  if (due_lag_ms < health_checks.timers.late_ms_min) return { name, state: 'fine', figure }
+  const helps = sentenceText(health_checks.timers.late_helps)
   return { name, state: 'soon', word: 'late', figure, helps }
 }
 
@@ -86,16 +82,22 @@ function disk({ checks, disk_free_bytes, file_bytes }: Health): HealthRow {
   const figure =
     disk_free_bytes === undefined ? file : `${bytesText(disk_free_bytes)} free · ${file}`
   if (checks.disk?.ok === false) {
-    const helps = `${reasonOf(checks.disk)} Nothing is written until there is room.`
+    const helps = `${reasonOf(checks.disk)} ${sentenceText(health_checks.disk.helps)}`
     return { name, state: 'wrong', word: 'full', figure, helps }
   }
   if (checks.disk?.reason !== undefined) {
     return { name, state: 'soon', word: 'slow', figure, helps: reasonOf(checks.disk) }
   }
-  if (disk_free_bytes === undefined || disk_free_bytes >= disk_soon_bytes) {
+  if (disk_free_bytes === undefined || disk_free_bytes >= health_checks.disk.low_bytes) {
     return { name, state: 'fine', figure }
   }
-  return { name, state: 'soon', word: 'low', figure, helps: 'Make room before it is full.' }
+  return {
+    name,
+    state: 'soon',
+    word: 'low',
+    figure,
+    helps: sentenceText(health_checks.disk.low_helps),
+  }
 }
 
 function certificates({ certificates_until_ms }: Health, now_ms: number): HealthRow[] {
@@ -106,11 +108,11 @@ function certificates({ certificates_until_ms }: Health, now_ms: number): Health
   const left_ms = until_ms - now_ms
   if (left_ms <= 0) {
     const figure = `${whose}: ended ${durationText(-left_ms)} ago`
-    const helps = `No caller can connect. ${renew}`
+    const helps = `${sentenceText(health_checks.certificate.ended_helps)} ${renew}`
     return [{ name, state: 'wrong', word: 'ended', figure, helps }]
   }
   const figure = `${whose}: ${durationText(left_ms)} left`
-  if (left_ms > certificate_soon_ms) return [{ name, state: 'fine', figure }]
+  if (left_ms > health_checks.certificate.left_ms_min) return [{ name, state: 'fine', figure }]
   return [{ name, state: 'soon', word: 'ends soon', figure, helps: renew }]
 }
 
@@ -125,12 +127,12 @@ function key({ checks, key_problem }: Health): HealthRow {
   return { name, state: 'soon', word: 'look', figure: 'works until the next start', helps: reason }
 }
 
-const told = new Set(['open', 'commit', 'commit_log', 'queue', 'background', 'disk', 'key'])
+const with_row = new Set(['open', 'commit', 'commit_log', 'queue', 'background', 'disk', 'key'])
 
-/** Checks that have no figure of their own: told only where they fail. */
+/** Checks without a figure: a row only while they fail. */
 function others({ checks }: Health): HealthRow[] {
   return Object.entries(checks)
-    .filter(([name, { ok }]) => !ok && !told.has(name))
+    .filter(([name, { ok }]) => !ok && !with_row.has(name))
     .map(([name, check]) => ({ name, state: 'wrong', figure: '', helps: reasonOf(check) }))
 }
 
