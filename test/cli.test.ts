@@ -86,7 +86,7 @@ test('user add, list, rotate, remove', async () => {
   const rekeyed = await ok('user rekey')
   assert.match(
     rekeyed,
-    /^sealed 2 secrets anew under the key [0-9a-f]{8}\nit is in .*a\.lmdb\.key: /,
+    /^encrypted 2 secrets under the key [0-9a-f]{8}\nit is in .*a\.lmdb\.key: /,
   )
   assert.ok(
     rekeyed.endsWith(`need the key ${key_id}: keep ${db}.key.${key_id} until they are gone\n`),

@@ -155,7 +155,7 @@ test('the file of a node is refused alone, and the doctor compares its key', { s
     assert.equal(Object.fromEntries(rows).key?.replace(/: this node.*/, ''), judged)
     assert.match(
       String(Object.fromEntries(rows).file),
-      /^ok: .* is the copy of a node, held by nobody, and has all up to position \d+/,
+      /^ok: .* is the copy of a node, not open, and has all up to position \d+/,
     )
   }
 })

@@ -70,7 +70,7 @@ const incidents: readonly Incident[] = [
     },
   },
   {
-    incident: 'another node has taken over from an owner that lives',
+    incident: 'another node has taken over from a living owner',
     line: 'ownership_lost',
     metric: 'conveyor_events_total{event="ownership_lost"}',
     ready: '503 commit',

@@ -146,10 +146,10 @@ const troubles: readonly (readonly [
     [['Commits', 'wrong', 'Its database is away.']],
   ],
   [{ commit_ms: { p50: 90, p99: 400 } }, [['Commits', 'slow', 'slow to sync']]],
-  [{ checks: { queue: bad('full') } }, [['Queue', 'full', 'callers come again']]],
+  [{ checks: { queue: bad('full') } }, [['Queue', 'full', 'callers retry']]],
   [{ checks: { background: bad('a bug') } }, [['Timers', 'stopped', 'A bug.']]],
   [{ due_lag_ms: 9_000 }, [['Timers', 'late', 'catches up']]],
-  [{ disk_free_bytes: 1e9 }, [['Disk', 'low', 'Make room']]],
+  [{ disk_free_bytes: 1e9 }, [['Disk', 'low', 'Free disk space']]],
   [
     { certificates_until_ms: { http: now_ms + 1e12, grpc: now_ms + 86_400_000 } },
     [['Certificates', 'ends soon', 'conveyor certs']],

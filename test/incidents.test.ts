@@ -200,7 +200,7 @@ const incidents: readonly Incident[] = [
     },
   },
   {
-    incident: 'somebody has paused a process',
+    incident: 'a process is paused',
     line: 'process_paused',
     metric: 'conveyor_ops_total{type="create",code="conveyor_is_not_active"}',
     ready: '200',

@@ -113,7 +113,7 @@ for (const [part, path] of parts) {
         const [row = '', help = ''] = ended.out.split('\n').slice(lineOf(ended.out))
         assert.match(row, /^BAD +native files +the native part of .* does not load: this system/)
         assert.match(row, sentence)
-        assert.match(help, /→ do as the sentence says$/)
+        assert.match(help, /→ follow the sentence$/)
       }
     })
   })

@@ -1,9 +1,7 @@
 /**
- * Connects a verb to the data file: opens the file in this process if no process holds it (without
- * timers, because this process ends soon), else calls the holder over its admin socket.
- *
- * The holder may come or go between the two attempts, and another short verb holds the file for a
- * moment only, so both are retried for about a second.
+ * Connects a verb to the data file: opens the file here if no process holds it (without timers,
+ * because this process ends soon), else calls the holder over its admin socket. The holder may come
+ * or go in between, and short verbs hold the file for a moment, so it retries for about a second.
  */
 
 import { existsSync } from 'node:fs'
@@ -21,13 +19,12 @@ import type { Env, Io } from './io.ts'
 import { stoppedNode } from './stopped-node.ts'
 import { dbOf, type Given } from './verb.ts'
 
-/** What a verb does where there is no file: ends, makes it, or works on an empty one in memory. */
+/** What a verb does without a file. */
 type IfMissing = 'refuse' | 'create' | 'in_memory'
 
 /**
- * Runs `use` with a connection to the file and closes it. Rejects with exit 3 where the file is
- * missing and to be refused, cannot be opened, or is held by a process without a socket, which the
- * message names by its pid.
+ * Runs `use` with a connection to the file and closes it. Rejects with exit 3 for a missing file
+ * (unless `if_missing`), one that does not open, and one whose holder has no socket.
  */
 export async function withAdmin<T>(
   given: Given,
@@ -65,7 +62,7 @@ async function connectAdmin(given: Given, io: Io, if_missing: IfMissing): Promis
   }
 }
 
-/** Undefined where another process holds the file. */
+/** Undefined if another process holds the file. */
 async function openHere(path: string, given: Given): Promise<Admin | undefined> {
   try {
     const engine = await openEngine(path, {
@@ -89,15 +86,12 @@ export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 
   }
 }
 
-/** Undefined where the holder has no socket, or has just ended. */
+/** Undefined if the holder has no socket or has just ended. */
 export async function connectOwner(path: string): Promise<Admin | undefined> {
   const owner = await readOwner(path)
   if (owner === undefined || owner.socket === null) return undefined
-  const admin = adminClient({
-    socket: owner.socket,
-    file_id: owner.file_id,
-    version,
-  })
+  const { socket, file_id } = owner
+  const admin = adminClient({ socket, file_id, version })
   try {
     await admin.call('about', {})
     return admin
@@ -108,12 +102,12 @@ export async function connectOwner(path: string): Promise<Admin | undefined> {
   }
 }
 
-const default_ways =
+const default_help =
   'stop it, or have it open the file with `admin: true`, as `npx conveyor serve` does'
 
-/** The fault for a file held by a process that does not answer, and what to do about it. */
-export async function heldFault(path: string, ways = default_ways): Promise<Error> {
+/** The fault for a file whose holder does not answer. */
+export async function heldFault(path: string, helps = default_help): Promise<Error> {
   const owner = await readOwner(path)
   const who = owner === undefined ? 'another process' : `process ${owner.pid}`
-  return unreachableError(`${path} is held by ${who}: ${ways}`, 'file_held')
+  return unreachableError(`${path} is held by ${who}: ${helps}`, 'file_held')
 }

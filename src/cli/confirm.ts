@@ -1,7 +1,5 @@
-/**
- * Asks whoever types a command for the number of what it changes, before anything is changed: a
- * typo at night, or a line from the history of a shell, goes no further.
- */
+/** Asks for the number of what a command changes, so that a typo or a line from a shell's history
+ * changes nothing. */
 import { type Io, linesOf, print } from './io.ts'
 
 /** Whether the next line of standard input is this number. */

@@ -27,7 +27,7 @@ export function usageError(text: string): Error {
   return Object.assign(new Error(text), { code: 'usage', exit: exits.usage })
 }
 
-/** The file or the server is out of reach; `code` is that of the fault, if there is one. */
+/** The file or the server is out of reach. */
 export function unreachableError(text: string, code = 'unreachable'): Error {
   return Object.assign(new Error(text), { code, exit: exits.unreachable })
 }

@@ -24,7 +24,7 @@ export function openLineStream(fd: number): LineStream {
   }
   const own_fd = found.isFIFO() ? openAgain(fd) : fd
   const socket = new Socket({ fd: own_fd, readable: false, writable: true })
-  // Lines that nobody reads keep no process alive.
+  // Unread lines keep no process alive.
   socket.unref()
   return { stream: socket, holds_thread: false }
 }

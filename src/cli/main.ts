@@ -17,7 +17,7 @@ import { helpOfAll, helpOfVerb, verbs } from './verb-table.ts'
  */
 export async function main(argv: readonly string[], env: Env, given_io: Io): Promise<number> {
   const { program, stderr } = given_io
-  // What stands on standard error is the program's own words, and may quote commands.
+  // Messages on standard error may quote commands.
   let onFile = (text: string): string => text
   const io: Io = {
     ...given_io,
@@ -56,7 +56,7 @@ function foundLines({ mistakes, warnings = [] }: Pick<Failure, 'mistakes' | 'war
   return [...mistakes, ...warned].map((text) => `  ${clean(text)}`)
 }
 
-/** Of a failed write LMDB tells on standard error as well, in text without the end of a line. */
+/** LMDB also prints a failed write on standard error, without a line end. */
 function isOfLmdb(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   // The codes of the system and of faults are texts.

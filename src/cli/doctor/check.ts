@@ -1,7 +1,4 @@
-/**
- * What a check of `doctor` is: its name, what it looks at, and how it judges the facts. Judging is
- * pure: the facts are collected before.
- */
+/** A check of `doctor`: its name, its subject, and a pure judgement of the facts (facts.ts). */
 import type { Facts } from './facts.ts'
 
 export type Level = 'ok' | 'warn' | 'bad'
@@ -21,8 +18,8 @@ export interface Check {
   judge(facts: Facts): Verdict | readonly Verdict[] | undefined
 }
 
-/** The help of a verdict whose sentence has the remedy. */
-export const follow_sentence = 'do as the sentence says'
+/** The help of a verdict whose sentence names the remedy. */
+export const follow_sentence = 'follow the sentence'
 
 export function ok(says: string): Verdict {
   return { level: 'ok', says }

@@ -1,6 +1,6 @@
 /**
- * The checks of `doctor` on a cluster, where its database is named: what the database answers and
- * promises, who owns the data, which nodes follow, and whether the data file is one of its nodes.
+ * The checks of `doctor` on a cluster, if its database is named: the database and its promises, the
+ * owner, the standbys, and whether the data file is a node's of this cluster.
  */
 import type { ClusterStatus } from '../../cluster/operator/cluster-status.ts'
 import { bytesText, spanText } from '../text.ts'
@@ -28,7 +28,10 @@ function membersVerdicts({ members }: ClusterStatus): Verdict[] {
       ),
     ),
     ...behind.map(({ node, lag }) =>
-      warn(`${node} is ${lag} positions behind`, 'look at its disk and its way to the database'),
+      warn(
+        `${node} is ${lag} positions behind`,
+        'look at its disk and its connection to the database',
+      ),
     ),
     ...standbys.flatMap(({ node, unfit }) =>
       unfit === null ? [] : [bad(`${node} could not be the owner`, unfit)],
@@ -46,7 +49,7 @@ export const clusterChecks: readonly Check[] = [
     judge({ cluster }) {
       if (cluster === undefined) return undefined
       const { fault, status, answer_ms } = cluster
-      if (fault !== undefined) return bad(fault, 'do as the sentence says; the nodes need the same')
+      if (fault !== undefined) return bad(fault, 'follow the sentence; the nodes need the same')
       return ok(`PostgreSQL ${status?.database.version} answers, connected in ${answer_ms} ms`)
     },
   },
@@ -73,7 +76,7 @@ export const clusterChecks: readonly Check[] = [
       const { node, address, since, is_alive } = owner
       if (is_alive)
         return ok(`${node}${address && ` at ${address}`} since ${since}, epoch ${epoch}`)
-      return bad(`${node} gives no sign`, 'a standby takes over after its lease; look at its log')
+      return bad(`${node} does not renew its lease`, 'a standby takes over; look at its log')
     }),
   },
   {

@@ -1,8 +1,7 @@
 /**
- * Collects what `doctor` judges: of the machine, of the data file and of the process that holds it.
- * Nothing is changed. A file that no process holds is locked while it is read, as every verb does,
- * and is not checkpointed; the holder of another answers over the admin socket. What cannot be had
- * is left undefined, and the checks say so.
+ * Collects the facts that `doctor` judges: of the machine, the data file and its holder. Changes
+ * nothing. A file that no process holds is locked while it is read, and not checkpointed; the holder
+ * of an open file answers over its admin socket. Unknown facts are undefined.
  */
 
 import { realpath, stat, statfs } from 'node:fs/promises'
@@ -40,7 +39,7 @@ export interface FileFacts {
 export interface Inside {
   readonly diagnosis: Diagnosis | EngineDiagnosis
   readonly limits: Limits
-  /** Of a file that nobody holds: commits in the commit log alone. */
+  /** Of a closed file: commits in the commit log alone. */
   readonly commits?: number
   /** Of a walk with --full. */
   readonly breaches?: readonly string[]
@@ -57,7 +56,6 @@ export interface Facts {
   readonly public_url?: string
   /** As it was named. */
   readonly db: string
-  /** Undefined where there is none. */
   readonly file?: FileFacts
   readonly key_file?: FileFacts
   readonly disk?: { readonly type: number; readonly free_bytes: number }
@@ -172,8 +170,7 @@ async function askHolder(path: string, { is_full }: DoctorOptions, io: Io): Prom
     }
   } catch (error) {
     const { code = 'internal_error', message } = error as NodeJS.ErrnoException
-    // A standby answers so, with who the owner is.
-    // As does a node whose database does not answer.
+    // A standby answers `not_possible`, a node whose database is away `overloaded`.
     const is_node = code === 'not_possible' || code === 'overloaded'
     if (is_node) return { state: 'node', fault: { code, message } }
     return { ...held, fault: { code, message } }

@@ -1,7 +1,4 @@
-/**
- * The checks of `doctor` on the data file and what is in it: whether it opens, its commit log, its
- * key, and what stands in the way of its tasks.
- */
+/** The checks of `doctor` on the data file: its opening, commit log, key, tasks and schedules. */
 import { health_checks } from '../../core/health-checks.ts'
 import type { EngineDiagnosis } from '../../engine/file/diagnosis.ts'
 import { format } from '../../engine/file/format.ts'
@@ -30,7 +27,7 @@ function fileVerdict({ state, db, fault, owner, format: found, node_has: has }: 
     case 'node':
       if (fault?.code === 'overloaded') return bad(`${db} is held by ${holder}${says}`, lost_help)
       if (fault !== undefined) return ok(`${db} is held by ${holder}${says}`)
-      return ok(`${db} is the copy of a node, held by nobody, and has ${has}`)
+      return ok(`${db} is the copy of a node, not open, and has ${has}`)
     case 'held':
       return bad(
         `${holder} holds it and cannot be asked${says}`,
@@ -38,18 +35,18 @@ function fileVerdict({ state, db, fault, owner, format: found, node_has: has }: 
       )
     case 'unreadable':
       if (fault?.code === 'native_not_loaded') {
-        return bad('it cannot be looked at', 'do what the row on native files says')
+        return bad('it cannot be read', 'follow the row on native files')
       }
-      return bad(`it cannot be looked at${says}`, 'run this as the user who serves the file')
+      return bad(`it cannot be read${says}`, 'run this as the user of the server')
     case 'refused':
-      return bad(`it does not open${says}`, 'do as the sentence says; keep the files as they are')
+      return bad(`it does not open${says}`, 'follow the sentence; keep the files as they are')
     case 'closed':
       return closedVerdict(db, found ?? 0)
   }
 }
 
 function closedVerdict(db: string, found: number): Verdict {
-  if (found === format) return ok(`${db} is held by nobody, and opens`)
+  if (found === format) return ok(`${db} is not open, and can be opened`)
   if (found === 0) return bad(`${db} holds something else`, 'name the data file with --db')
   if (found > format) {
     return bad(`${db} was written by a newer conveyor`, 'use that one, or a backup made before')
@@ -69,7 +66,6 @@ function commitLogVerdict({ state, owner, inside }: Facts): Verdict | undefined 
   )
 }
 
-/** A node has the key of the others, or it cannot be the owner. */
 function nodeKeyVerdict(key: NonNullable<Inside['key']>): Verdict {
   const { fits, is_given, trouble } = key
   if (fits) return ok('it is that of the secrets of the cluster')
@@ -137,7 +133,7 @@ function jobVerdicts(facts: Facts): Verdict[] {
   const engine = running(facts)
   const missing = (engine?.missing_handlers ?? []).map(({ conv_id, handler, tasks }) =>
     warn(
-      `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which nobody has`,
+      `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which is not registered`,
       `run the program that has it; \`npx conveyor process show ${shellWord(conv_id)}\``,
     ),
   )

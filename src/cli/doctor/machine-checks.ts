@@ -41,7 +41,7 @@ export function fileSystemRisk(
   return { says: `it is on a network file system (${name}): locks and syncs may not hold`, help }
 }
 
-/** Whether this is no pipe, folder or device, whose rights nobody must change for us. */
+/** False for a pipe, folder or device, whose rights are not checked. */
 function isPlainFile(mode: number): boolean {
   return (mode & 0o170000) === 0o100000
 }
@@ -83,18 +83,19 @@ function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
 
 function publicUrlVerdict(given: string): Verdict {
   const help = 'name the address as callers outside write it, with https'
-  if (!URL.canParse(given)) return bad('--public-url is no URL', help)
+  if (!URL.canParse(given)) return bad('--public-url is not a URL', help)
   const { protocol, hostname } = new URL(given)
   const is_local = /^(localhost|127\.|\[::1\])/.test(hostname)
-  if (is_local) return warn('--public-url names this machine, which nobody outside reaches', help)
+  if (is_local)
+    return warn('--public-url names this machine, which other machines cannot reach', help)
   if (protocol !== 'https:') return warn('--public-url has no https: bodies can be read', help)
   return ok('--public-url has https')
 }
 
-/** Beyond this share of the open files that are allowed a process will soon be stuck. */
+/** Of the allowed open files; above it a process soon takes no connection. */
 const files_share_max = 0.9
 
-/** What the buffers that limits allow may take together, beside Node and the pages of the file. */
+/** The most that all buffers within the limits take, without Node and the pages of the file. */
 function memoryNeeded(limits: Limits): number {
   const { queue_bytes_max, waiting_bytes_max, answers_bytes_max, unverified_bytes_max } = limits
   const commit_log = 4 * 64 * 1_048_576

@@ -34,7 +34,7 @@ export async function systemLimits(pid: number | undefined): Promise<SystemLimit
 }
 
 const v1_path = '/sys/fs/cgroup/memory/memory.limit_in_bytes'
-/** The older control groups tell no limit as a number near 2⁶³. */
+/** Control groups v1 report no limit as a number near 2⁶³. */
 const no_limit_bytes = 2 ** 50
 
 async function systemText(path: string): Promise<string> {

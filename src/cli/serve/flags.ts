@@ -44,14 +44,14 @@ export const serve_flags: readonly Flag[] = [
     'operator-token-file FILE',
     'the token that the operator’s listener asks for (else CONVEYOR_OPERATOR_TOKEN)',
   ),
-  flag('operator-read-only', 'who signs in to the operator’s page may only look'),
+  flag('operator-read-only', 'sessions of the operator’s page may only read'),
   flag(
     'console-plain-http',
     'the operator’s page beyond loopback without TLS, where a proxy before it has that',
   ),
   flag('tls DIR', 'ca.crt, server.crt and server.key, as `certs init` makes'),
   flag('grpc-strict', 'refuse certificates without a binding'),
-  flag('reflection', 'tell gRPC callers what the service offers'),
+  flag('reflection', 'let gRPC callers list the methods of the service'),
   flag('demo', 'on a new file: a user, a process, and lines to paste'),
   flag('base PATH', 'the path in front of /api'),
   flag('public-url URL', 'where callers reach /api from outside, for addresses made for them'),
@@ -74,7 +74,7 @@ export const serve_flags: readonly Flag[] = [
   flag('node NAME', 'the name of this node (default the name of the host)'),
   flag(
     'address HOST:PORT',
-    'where callers reach this node, told to those who ask another (default that of --http)',
+    'where callers reach this node; other nodes send them there (default that of --http)',
   ),
   partition_flag,
   {

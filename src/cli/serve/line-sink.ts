@@ -1,8 +1,8 @@
 /**
- * Takes the lines of the log and hands them to a stream as it takes them. Never blocks, never
- * throws, and holds at most `waiting_bytes_max`: lines over that, and lines that the stream fails
- * to write, are dropped and counted, and one line tells their number once there is room again. A
- * stream that has failed is opened anew after `reopen_ms`.
+ * Hands the lines of the log to a stream. It never blocks, never throws, and holds at most
+ * `waiting_bytes_max`: further lines, and lines that the stream fails to write, are dropped, and one
+ * line has their count once there is room again. A stream that has failed is reopened after
+ * `reopen_ms`.
  */
 import type { Writable } from 'node:stream'
 import { type Clock, keepAlive, within } from '../../core/clock.ts'
@@ -20,7 +20,7 @@ export interface LineSink {
 export interface LineSinkOptions {
   readonly open: () => LineStream
   readonly clock: Clock
-  /** Writes the line that tells how many lines were dropped. */
+  /** Writes the line with the count of dropped lines. */
   readonly emitDropped: (count: number) => void
 }
 

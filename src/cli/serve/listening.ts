@@ -7,7 +7,7 @@ import { dbOf, type Given, isOn } from '../verb.ts'
 import { bindDemo, demoGrpcText, demoJson, demoText, hasDemoClient, makeDemo } from './demo.ts'
 import type { RunningServers } from './servers.ts'
 
-/** What a node prints once: where it will listen whenever it is the owner. */
+/** Prints once where a node listens whenever it is the owner. */
 export async function printNode(
   given: Given,
   io: Io,
@@ -29,10 +29,10 @@ export async function printRole(given: Given, io: Io, status: NodeStatus): Promi
   await print(io.stdout, isOn(given, 'json') ? `${JSON.stringify(line)}\n` : text)
 }
 
-/** With `--demo`, whose reader watches a terminal and has no line `closed` of the log there. */
+/** For `--demo`, which does not log `closed`. */
 export async function printClosed(given: Given, io: Io): Promise<void> {
   if (!isOn(given, 'demo') || isOn(given, 'json')) return
-  // Who reads the lines may have ended by the same signal.
+  // The reader of the lines may have ended by the same signal.
   await print(io.stdout, `closed: ${dbOf(given)} has what was answered\n`).catch(() => {})
 }
 

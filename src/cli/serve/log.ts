@@ -22,16 +22,15 @@ export const log_level_flag: Flag = {
 
 export interface ServeLog {
   readonly logger: Logger
-  /** For what `serve` has to tell while there is no engine. */
+  /** For events of `serve` without an engine. */
   readonly emit: Emit
   /** Resolves once the lines are written or have had their time. */
   close(): Promise<void>
 }
 
-/** How long the last lines of a process may take. */
 const close_ms_max = 1_000
 
-/** Of these LMDB may tell as well, in text without the end of a line. */
+/** LMDB may print these failures too, without a line end. */
 const beside_lmdb = /"event":"(?:store|checkpoint)_failed"/
 
 /** Throws a usage fault for a level that there is not. */

@@ -1,9 +1,8 @@
 /**
  * `serve` as a node of a cluster: a standby, then the owner with its servers, then a standby again,
- * in one process, until a stop signal or a failure that is no loss of the ownership. The operator's
- * listener answers in every role; the others are open only while this node is the owner, so that
- * callers of a standby are refused before they have sent anything, or, with `--stale-reads`, are
- * those of a standby that answers reads.
+ * in one process, until a stop signal or a failure other than the loss of the ownership. The
+ * operator's listener answers in every role. The others are open only at the owner, so that callers
+ * of a standby are refused before they send anything; with `--stale-reads` a standby answers reads.
  */
 
 import { once } from 'node:events'
@@ -34,24 +33,23 @@ import {
 } from './servers.ts'
 import type { Stop } from './stop.ts'
 
-/** A node that is named by the flags, and where it will listen. */
 export interface ServedNode {
   readonly log: PostgresLog
   readonly wanted: WantedServers
   readonly address: string
 }
 
-/** What one tenure is given, and how it tells that it serves. */
+/** One time as the owner, from the opening of the engine to its close. */
 export interface Tenure {
   readonly commit_log: CommitLogSource
   readonly stop: Stop
-  /** With undefined once it begins to end. */
+  /** The engine that serves; undefined once the tenure begins to end. */
   use(engine: Engine | undefined): void
-  /** The engine that reads while this node is a standby, and undefined once it does not. */
+  /** The engine for reads while this node is a standby; undefined once it ends. */
   read(reader: Engine | undefined): void
 }
 
-/** Undefined without --commit-log. Ports that are left to chance are chosen, for all tenures. */
+/** Undefined without --commit-log. Chooses the ports that are 0, for all tenures. */
 export async function nodeOf(given: Given, asked: WantedServers): Promise<ServedNode | undefined> {
   const url = text(given, 'commit-log')
   if (url === undefined) {
@@ -89,19 +87,19 @@ export async function nodeOf(given: Given, asked: WantedServers): Promise<Served
   }
 }
 
-/** Serves tenure after tenure. `serveTenure` resolves with why one has ended, if it has failed. */
+/** Serves tenure after tenure; `serveTenure` resolves with the failure that ended one, if any. */
 export async function serveNode(
   { log, wanted, address }: ServedNode,
   { given, io, stop, log: { emit } }: { given: Given; io: Io; stop: Stop; log: ServeLog },
   limits: Limits,
   serveTenure: (tenure: Tenure) => Promise<Fault | undefined>,
 ): Promise<Exit> {
-  // A standby that cannot serve is to say so at once, and not when it is needed.
+  // A standby that cannot serve fails now, not at the takeover.
   const tls = text(given, 'tls')
   if (wanted.grpc !== undefined && tls !== undefined) await checkCertificates(tls)
   const urls = urlsOf(wanted)
   const operator = await openOperator(log, wanted, { emit, limits }, urls)
-  const told = emitRoles(given, io, log)
+  const printer = rolePrinter(given, io, log)
   try {
     const { url, page, link } = operator ?? {}
     await printNode(given, io, { node: log.node, address }, { ...urls, operator: url, page, link })
@@ -114,7 +112,7 @@ export async function serveNode(
       const failure = await oneTenure(stop, log, () => is_stopped, {
         use(engine) {
           operator?.use(engine)
-          if (engine !== undefined) told.print()
+          if (engine !== undefined) printer.print()
         },
         read: (reader) => operator?.read(reader),
         serveTenure,
@@ -124,7 +122,7 @@ export async function serveNode(
     }
   } finally {
     await operator?.drain()
-    await told.end()
+    await printer.end()
   }
 }
 
@@ -147,7 +145,7 @@ async function oneTenure(
     ...log,
     open(opening) {
       const opened = log.open(opening)
-      // A signal that came before could not end a wait that had not begun.
+      // A signal before the open could not end its wait.
       if (isStopped()) log.leave()
       return opened
     },
@@ -166,7 +164,7 @@ async function oneTenure(
     if (isStopped() && isFault(error) && error.code === 'shutting_down') return undefined
     // Another node has taken over while the engine opened.
     if (isOwnershipLost(error)) return undefined
-    // The database did not answer for a whole lease just then: it is waited for as a standby.
+    // The database did not answer for a whole lease: the node waits for it as a standby.
     if ((error as { code?: unknown } | null)?.code === 'overloaded') return undefined
     throw error
   } finally {
@@ -188,8 +186,8 @@ async function openOperator(
   )
 }
 
-/** Prints each change of role; that to the owner once it answers as such, by `print`. */
-function emitRoles(given: Given, io: Io, log: PostgresLog) {
+/** Prints each change of role; `print` prints that to the owner once it serves. */
+function rolePrinter(given: Given, io: Io, log: PostgresLog) {
   let printed = Promise.resolve()
   const print = (status = log.status()): void => {
     printed = printed.then(() => printRole(given, io, status))
@@ -206,7 +204,7 @@ function emitRoles(given: Given, io: Io, log: PostgresLog) {
   }
 }
 
-/** Sees that each port can be had, and chooses those that are 0. */
+/** Checks that each port is free, and chooses those that are 0. */
 async function withPorts(asked: WantedServers): Promise<WantedServers> {
   const flags = { http: 'http', http_sync: 'http-sync', grpc: 'grpc' } as const
   const wanted: Record<string, unknown> = { ...asked }

@@ -1,7 +1,7 @@
 /**
- * What is risky as `serve` is configured: a row for each, judged once when it listens, and told as
- * an event `risky` with a sentence that says what helps. Nothing is refused. A key file that others
- * may read is told by the engine (`key_open`), whenever that becomes so.
+ * The risks of a configuration of `serve`: each row is judged once, when it listens, and emits an
+ * event `risky` with a sentence that says what helps. Nothing is refused. The engine itself emits
+ * `key_open` for a key file that others may read.
  */
 import { statfs } from 'node:fs/promises'
 import { userInfo } from 'node:os'
@@ -21,7 +21,6 @@ export interface Configured {
   readonly window_s: number
   readonly allow_hosts: readonly string[]
   readonly has_webhook: boolean
-  /** Undefined where the system does not say. */
   readonly file_system: number | undefined
   readonly uid: number
   readonly now_ms: number
@@ -31,7 +30,6 @@ export interface Configured {
 
 interface Risk {
   readonly what: string
-  /** Undefined where there is none. */
   judge(configured: Configured): string | undefined
 }
 
@@ -127,7 +125,7 @@ export function risksOf(
   })
 }
 
-/** Tells each risk of a server that listens. Where nobody logs, that is told instead. */
+/** Emits each risk of a server that listens; without a log, warns of that instead. */
 export async function emitRisks(
   given: Given,
   io: Io,
@@ -135,7 +133,10 @@ export async function emitRisks(
   wanted: WantedServers,
 ): Promise<void> {
   if (text(given, 'log-level') === 'silent') {
-    await print(io.stderr, 'conveyor: --log-level silent: no failure is told; use warn or info\n')
+    await print(
+      io.stderr,
+      'conveyor: --log-level silent: failures are not logged; use warn or info\n',
+    )
     return
   }
   const { emit, diagnose } = servedEngine(engine)

@@ -50,7 +50,7 @@ export function wantedServers(given: Given, program: string): WantedServers {
   const public_url = text(given, 'public-url')
   if (grpc !== undefined && text(given, 'tls') === undefined && !isOn(given, 'demo')) {
     throw usageError(
-      '--grpc needs --tls DIR: `npx conveyor certs init DIR` makes what stands in it',
+      '--grpc needs --tls DIR: `npx conveyor certs init DIR` makes these certificates',
     )
   }
   const command_line = withProgram(withFile('`npx conveyor VERB`', given), program).slice(1, -1)
@@ -156,7 +156,7 @@ export async function startServers(
     started.push(server)
     return server
   }
-  /** What the page shows of them; each stands in it once it listens. */
+  /** The addresses that the page shows, once each server listens. */
   const served: { http?: string; grpc?: string } = {}
   const openHttp = (place: HttpAddress) => serveHttp(engine, { ...place, limits })
   try {

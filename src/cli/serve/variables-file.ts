@@ -62,7 +62,7 @@ async function readStream(path: string, io: Io): Promise<Buffer> {
   }
 }
 
-/** Does not block, whatever has come to stand in the place of the file. */
+/** Does not block, even if a pipe or device has replaced the file. */
 async function readFileAt(path: string): Promise<Buffer> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -47,7 +47,7 @@ export interface Explained {
 export interface ExplainInput extends Parts {
   /** The address of the server. */
   readonly base: string
-  /** The file of the body; undefined where the body itself stands in the curl line. */
+  /** The file of the body; undefined to put the body itself into the curl line. */
   readonly file: string | undefined
 }
 
@@ -57,7 +57,7 @@ export function explained({ signer, timestamp, body, base, file }: ExplainInput)
   const shown_secret = is_vector ? secret : '***'
   const shown_body = shown(body)
   const secret_bytes = Buffer.byteLength(secret)
-  const wayOf = (sign: 'path' | 'hmac'): Explained['ways'][number] => {
+  const signatureOf = (sign: 'path' | 'hmac'): Explained['ways'][number] => {
     const { path, headers } = signed(1, { user, secret, sign }, timestamp, body)
     const given = file === undefined ? body.toString('utf8') : `@${file}`
     const in_path = sign === 'path'
@@ -78,7 +78,7 @@ export function explained({ signer, timestamp, body, base, file }: ExplainInput)
     body: shown_body,
     body_bytes: body.length,
     notes: notesOf(body),
-    ways: [wayOf('path'), wayOf('hmac')],
+    ways: [signatureOf('path'), signatureOf('hmac')],
   }
 }
 

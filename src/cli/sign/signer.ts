@@ -35,7 +35,7 @@ export function baseOf(given: Given, otherwise = ''): string {
   throw usageError('--url takes the address of the server, such as http://127.0.0.1:8080')
 }
 
-/** Who signs what. Throws a usage fault where something is missing. */
+/** Throws a usage fault if something is missing. */
 export async function readSigner(
   given: Given,
   io: Io,
@@ -52,7 +52,7 @@ export async function readSigner(
   }
 }
 
-/** Throws a usage fault where there is none, or where the body is read from standard input. */
+/** Throws a usage fault without a secret, or if standard input is the body. */
 export async function readSecret(given: Given, io: Io, body_file: string): Promise<string> {
   const file = text(given, 'secret-file')
   const { CONVEYOR_SECRET: from_env } = given.env

@@ -63,8 +63,8 @@ function timestampVariants(timestamp: string): Variant<string>[] {
 function secretVariants(secret: string): Variant<Buffer>[] {
   const bytes = Buffer.from(secret)
   const is_hex = /^(?:[0-9a-fA-F]{2})+$/.test(secret)
-  const decoded = 'the secret was decoded; it is text, used as it stands'
-  const encoded = 'the secret was encoded; it is text, used as it stands'
+  const decoded = 'the secret was decoded; it is text, used as it is'
+  const encoded = 'the secret was encoded; it is text, used as it is'
   return [
     ['the secret has a line feed behind it', Buffer.from(`${secret}\n`)],
     ['the secret has a space behind it', Buffer.from(`${secret} `)],
@@ -142,7 +142,7 @@ function reserialised(
   ]
 }
 
-/** A space behind each `:` and `,` that stands in no string. */
+/** A space after each `:` and `,` outside strings. */
 function spacedJson(compact: string): string {
   return compact.replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (part) =>
     part === ':' || part === ',' ? `${part} ` : part,

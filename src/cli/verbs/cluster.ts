@@ -1,6 +1,6 @@
 /**
- * `cluster …`: makes the schema of a cluster in its database, says how it is, and changes who owns
- * it. They speak with the database alone; the password comes from where libpq takes it, never from
+ * `cluster …`: makes the schema of a cluster in its database, shows its status, and changes its
+ * owner. The verbs use the database alone; the password comes from where libpq takes it, never from
  * an argument.
  */
 
@@ -27,7 +27,6 @@ import { dbOf, type Given, isOn, text, type Verb, word } from '../verb.ts'
 const flags = [commit_log_flag, partition_flag, json_flag]
 const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
 
-/** What a cluster that has lost its database goes on with, in each case by one file of a node. */
 const detachVerb: Verb = {
   name: 'cluster detach',
   words: [],
@@ -39,16 +38,16 @@ const detachVerb: Verb = {
   says: 'make the data file of a stopped node open alone, where its database is lost',
   notes: [
     'Refused while the database has all that the file has. The file keeps its tasks and its key;',
-    'no node starts with it again. What was committed after its position is not in it: take the',
-    'file of the highest position, as `doctor` says it of each, and let no other node go on.',
+    'no node starts with it again. It lacks what was committed after its position: take the file',
+    'with the highest position, which `doctor` prints for each, and start no other node.',
   ],
   run: (given, io) =>
     withDatabase(given, async (connection) => {
       const path = dbOf(given)
       const made = await detachFile(connection, path, async ({ has, position, reason }) => {
         if (isOn(given, 'yes')) return true
-        const says = `${reason}\n${path} has ${has}; what came after that is not in it.\n`
-        const warns = 'No other node may go on from now on, also once the database is back.\n'
+        const says = `${reason}\n${path} has ${has}; it lacks what came after that.\n`
+        const warns = 'From now on start no other node, even if the database comes back.\n'
         return isConfirmed(io, `${says}${warns}Type the position to detach it: `, position)
       })
       if (made === undefined) return exits.refused
@@ -78,8 +77,8 @@ export const clusterVerbs: readonly Verb[] = [
     name: 'cluster status',
     words: [],
     flags,
-    says: 'say who owns the data, which nodes follow and how far, and what is durable where',
-    notes: ['Looks for up to two thirds of the lease whether the owner gives a sign.'],
+    says: 'show the owner, the nodes and how far behind they are, and where an answer is durable',
+    notes: ['Watches for up to two thirds of the lease whether the owner renews it.'],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const status = await clusterStatus(connection, partition, steadyClock).catch((error) => {
@@ -94,8 +93,8 @@ export const clusterVerbs: readonly Verb[] = [
     name: 'cluster hand-over',
     words: [],
     flags: [flag('to NODE', 'the node to be the owner (default any)', { no_env: true }), ...flags],
-    says: 'make another node the owner, once what is under way is done',
-    notes: ['Says how long it took, or why it cannot be; then all stays as it was.'],
+    says: 'make another node the owner, after the requests under way',
+    notes: ['Prints how long it took, or why it is not possible; then nothing changes.'],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const asked = { partition, clock: steadyClock, to: text(given, 'to') }
@@ -108,8 +107,8 @@ export const clusterVerbs: readonly Verb[] = [
     name: 'cluster remove',
     words: words('NODE'),
     flags,
-    says: 'forget a node that is gone, so that no log is kept for it',
-    notes: ['A node is not removed while it runs. A removed node may join again.'],
+    says: 'remove a node that is gone, so that no log is kept for it',
+    notes: ['A running node is not removed. A removed node may join again.'],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {
         const node = word(given, 0)
@@ -121,11 +120,11 @@ export const clusterVerbs: readonly Verb[] = [
     name: 'cluster import',
     words: [],
     flags: [...flags.slice(0, 2), ...file_flags],
-    says: 'make the state of a data file that nobody has open that of an empty partition',
+    says: 'write the state of a closed data file into an empty partition',
     notes: [
-      'The file is read and stays as it is; the nodes have new files of their own. The key of the',
-      'secrets is no part of it: put a copy of FILE.key beside the data file of each node. That of',
-      'a stopped node is taken too, where its own database is lost.',
+      'The file is only read; the nodes start with new files. The key of the secrets is not in it:',
+      'copy FILE.key beside the data file of each node. The file of a stopped node is accepted if',
+      'its own database is lost.',
     ],
     run: (given, io) =>
       withDatabase(given, async (connection, partition) => {

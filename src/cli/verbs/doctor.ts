@@ -1,6 +1,6 @@
 /**
- * `doctor`: judges the machine, the data file and what is in it, one row of a table after the
- * other, for whoever is paged at night. It changes nothing and prints no data and no secret.
+ * `doctor`: judges the machine, the data file and its contents, a row of a table for each check. It
+ * changes nothing and prints no data and no secret.
  */
 import type { Check, Level, Verdict } from '../doctor/check.ts'
 import { clusterChecks } from '../doctor/cluster-checks.ts'
@@ -25,15 +25,15 @@ export const doctorVerb: Verb = {
     flag('full', 'walk every invariant of the file too, as `check` does', { no_env: true }),
     flag('tls DIR', 'the certificates that `serve --tls` reads'),
     flag('public-url URL', 'the address that `serve --public-url` has'),
-    flag('backup FILE', 'the newest backup, to tell its age', { no_env: true }),
+    flag('backup FILE', 'the newest backup, whose age is checked', { no_env: true }),
     commit_log_flag,
     partition_flag,
     ...file_flags,
   ],
   says: 'say what is wrong with a file and its machine, and what helps',
   notes: [
-    'Nothing is changed: a closed file is not checkpointed either. Exit: 0 where nothing',
-    'is bad, 1 where something is, 3 where the file cannot be looked at. It looks at:',
+    'Nothing is changed: a closed file is not checkpointed either. Exit: 0 where nothing is bad, 1',
+    'where something is, 3 where the file cannot be read. It checks:',
     '',
     ...columns(checks.map(({ name, looks_at }) => ['', name, looks_at]))
       .trimEnd()

@@ -12,7 +12,7 @@ export const aliasVerbs: readonly Verb[] = [
     name: 'process alias',
     words: words('NAME [ID]'),
     flags: [flag('off', 'remove the alias'), ...file_flags],
-    says: 'let @NAME in definitions stand for a process',
+    says: 'make @NAME in definitions mean a process',
     notes: ['A change takes effect at once, for tasks under way too. The @ may be left out.'],
     async run(given, io) {
       const [name, id] = [word(given, 0).replace(/^@/, ''), given.words[1]]

@@ -1,6 +1,6 @@
 /**
- * `process import`: reads files, folders and archives here, and hands their texts to the engine,
- * which stores all of them or none. Ends with a summary, also where the import is refused.
+ * `process import`: reads files, folders and archives, and passes their texts to the engine, which
+ * stores all of them or none. Prints a summary at the end, also for a refused import.
  */
 
 import { existsSync } from 'node:fs'
@@ -32,8 +32,8 @@ export const importVerb: Verb = {
   notes: [
     'FILE holds one definition, an array or a folder of them, or is a zip file or a directory with',
     'such files; - is standard input. Every mistake is named, and with any mistake nothing is',
-    'stored. A process given a new id with --map is named by it everywhere. The last lines say',
-    'what the definitions wait for, and how to give it.',
+    'stored. A process given a new id with --map is named by it everywhere. Prints what is still',
+    'missing (handlers, variables, secrets) and the command that supplies each.',
   ],
   run: importFiles,
 }

@@ -96,7 +96,7 @@ export const processVerbs: readonly Verb[] = [
     name: 'process unshare',
     words: words('ID USER'),
     flags: file_flags,
-    says: 'take that back',
+    says: 'remove the right of a user on a process',
     async run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
       await withAdmin(given, io, (admin) => admin.call('process.unshare', { id, user }))
@@ -109,14 +109,14 @@ export const processVerbs: readonly Verb[] = [
     flags: [
       flag('new', 'open it at a new address, in place of an open one'),
       flag('off', 'close it'),
-      flag('basic-auth USER', 'open it to whom has the secret of a user'),
+      flag('basic-auth USER', 'open it to callers with the secret of a user'),
       ...file_flags,
     ],
     says: 'print the addresses that take requests without a signature',
     notes: [
-      'Whoever knows the address of the webhook can make tasks, and whoever knows the callback',
-      'address of a node can let tasks go on that wait there. With --basic-auth a request to the',
-      'webhook must also carry HTTP basic credentials: the id and the secret of the user.',
+      'The address of the webhook is enough to make tasks, and the callback address of a node to',
+      'let a task go on that waits there. With --basic-auth a request to the webhook must also',
+      'carry HTTP basic credentials: the id and the secret of the user.',
     ],
     run: showWebhook,
   },

@@ -57,7 +57,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
       emitRisksOnce(engine: Engine) {
         risks ??= emitRisks(given, io, engine, wanted).catch((error: unknown) => {
           risks = undefined
-          // An owner without its lease reads nothing; it goes on, and the next tenure tells.
+          // An owner without its lease cannot read; the next tenure emits them.
           if (!isFault(error) || error.code !== 'overloaded') throw error
         })
         return risks

@@ -1,8 +1,8 @@
 /**
- * Changes many tasks from the command line. What the filter finds is counted and shown first, and
- * nothing is changed before its number is typed, or `--yes` was given: a typo at night changes
- * nothing. The holder of the file does a bounded piece in each call, so stopping this program stops
- * the work; the job keeps how far it came, and `task bulk ID` goes on with it.
+ * Changes many tasks from the command line. The matches of the filter are counted and shown first,
+ * and nothing changes before their number is typed, or with `--yes`. The holder of the file does a
+ * bounded piece in each call, so stopping this program stops the work; the job keeps its progress,
+ * and `task bulk ID` continues it.
  */
 import { defined } from '../../core/defined.ts'
 import type { BulkAction } from '../../engine/api/bulk-api.ts'

@@ -112,7 +112,7 @@ async function act(
   const result = await withAdmin(given, io, async (admin) => {
     const done = await admin.call(`task.${action}`, args)
     if (done.proc !== 'not_found_task') return done
-    // The words of the protocol do not tell one that has ended from one that never was.
+    // The protocol has one code for a task that has ended and for one that never existed.
     const found = await admin.call('task.show', target)
     const says = found === null ? '' : `: it has ended, ${found.status}`
     return { ...done, description: `${done.description}${says}` }

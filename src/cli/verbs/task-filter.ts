@@ -1,7 +1,6 @@
 /**
- * The flags that say which tasks, the same for `task list` and for work on many tasks. Each stands
- * on the command line only: a filter from the environment would change what a night's command
- * touches. Times are read here, names are checked by the engine.
+ * The flags that filter tasks, for `task list` and for work on many tasks. They have no environment
+ * variables, which could change what a command touches. The engine checks the names.
  */
 
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'

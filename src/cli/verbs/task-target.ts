@@ -25,8 +25,8 @@ export const target_flags: readonly Flag[] = [
 ]
 
 export const target_notes = [
-  'TASK: 24 lowercase hex digits are an obj_id, anything else is a ref. --ref and --obj-id',
-  'stand in for it where that is not meant.',
+  'TASK: 24 lowercase hex digits are an obj_id, anything else is a ref; --ref and --obj-id name',
+  'one or the other explicitly.',
 ]
 
 export const data_flag: Flag = flag('data JSON', 'a JSON object (default {})')

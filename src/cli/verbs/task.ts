@@ -1,7 +1,4 @@
-/**
- * `task …`: creates, shows, changes and lists tasks without signing; whoever may open the file may
- * do so.
- */
+/** `task …`: creates, shows, changes and lists tasks without a signature. */
 import { fault } from '../../core/faults.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'

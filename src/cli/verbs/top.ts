@@ -1,6 +1,6 @@
 /**
- * `top`: what a server does now, drawn again each second in a terminal, or printed once. It asks
- * the process that has the file open; of a file that nobody has open there is nothing to tell.
+ * `top`: what a server does now, redrawn each second in a terminal, or printed once. It asks the
+ * process that has the file open.
  */
 import { existsSync } from 'node:fs'
 import { cut } from '../../console/diagram/text.ts'
@@ -21,10 +21,10 @@ export const topVerb: Verb = {
   flags: [flag('once', 'print it once, as without a terminal', { no_env: true }), ...file_flags],
   says: 'show what a server does: processes, failed tasks, health',
   notes: [
-    'It is drawn again each second until q is pressed. Printed once it takes a second, because',
+    'Redrawn each second until q is pressed. Printed once it takes a second, because',
     'rates need one; with --json it is one document on one line. DONE/MIN are the tasks that ended',
-    'in the last whole minute, and beside it in each of the last 30. They are counted while',
-    'somebody looks, and by a server with an operator’s page from its start.',
+    'in the last whole minute, and beside it in each of the last 30. They are counted while it is',
+    'watched, and by a server with an operator’s page from its start.',
   ],
   run: watchServer,
 }

@@ -13,7 +13,7 @@ import { type Given, isOn, type Verb, word } from '../verb.ts'
 import { checkUserId } from './user.ts'
 
 const name_notes = [
-  'NAME is what stands in the certificate: uri:…, dns:… or cn:… (only where it has no other name),',
+  'NAME is the name in the certificate: uri:…, dns:… or cn:… (only if it has no other name),',
   'or sha256: and the 64 hex digits of its fingerprint.',
 ]
 
@@ -47,7 +47,7 @@ export const bindVerbs: readonly Verb[] = [
     name: 'user bindings',
     words: [],
     flags: file_flags,
-    says: 'list the bound certificate names and whom they act as',
+    says: 'list the bound certificate names and their users',
     async run(given, io) {
       const bindings = await withAdmin(given, io, (admin) => admin.call('user.bindings', {}))
       return printList(given, io, bindings, {

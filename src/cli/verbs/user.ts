@@ -24,7 +24,7 @@ export const userVerbs: readonly Verb[] = [
     words: [],
     flags: [
       flag('id N', 'its number (default: the next free one)'),
-      flag('name S', 'a name to tell it by'),
+      flag('name S', 'its name'),
       flag('sign HOW', 'the signatures it may use: hmac, path or both (default)'),
       ...file_flags,
     ],
@@ -78,7 +78,7 @@ export const userVerbs: readonly Verb[] = [
     name: 'user sign',
     words: words('ID HOW'),
     flags: file_flags,
-    says: 'say which signatures a user may use: hmac, path or both',
+    says: 'set which signatures a user may use: hmac, path or both',
     notes: [
       'hmac is a signature in headers (HMAC-SHA-256), path one in the path (SHA-1). It holds from',
       'the next request on.',
@@ -95,7 +95,7 @@ export const userVerbs: readonly Verb[] = [
     name: 'user console',
     words: words('ID RIGHT'),
     flags: file_flags,
-    says: 'say what a user may on the operator’s page: look, operate, administer or off',
+    says: 'set the right of a user on the operator’s page: look, operate, administer or off',
     notes: ['A new user may not sign in there. It holds from the next request on.'],
     async run(given, io) {
       const id = word(given, 0)
@@ -129,11 +129,11 @@ export const userVerbs: readonly Verb[] = [
       flag('yes', 'forget without asking for the number of users'),
       ...file_flags,
     ],
-    says: 'seal all secrets anew under a fresh key file',
+    says: 'encrypt all secrets under a new key',
     notes: [
-      'Secrets stay what they are; the key that seals them in the file changes. It is a new key',
-      'file beside the data, or what CONVEYOR_NEW_KEY or the file of --new-key-file holds (32',
-      'bytes in hex or base64); then CONVEYOR_KEY must hold it from the next start on.',
+      'Secrets stay the same; the key that encrypts them in the file changes. It is a new key file',
+      'beside the data, or the key (32 bytes in hex or base64) in CONVEYOR_NEW_KEY or in the file',
+      'of --new-key-file; then CONVEYOR_KEY must hold it from the next start on.',
       'Backups made before need the old key: keep it until they are gone.',
       'With --forget-secrets users keep their processes and cannot sign until `user rotate` gives',
       'them a new secret; webhooks and callbacks get new addresses.',
@@ -160,7 +160,7 @@ export const userVerbs: readonly Verb[] = [
       const lines = [
         forget_secrets
           ? `forgot ${secrets} secrets; what is made from now on is under the key ${key_id}`
-          : `sealed ${secrets} secrets anew under the key ${key_id}`,
+          : `encrypted ${secrets} secrets under the key ${key_id}`,
         key_path === undefined
           ? 'CONVEYOR_KEY must hold it from the next start on'
           : `it is in ${key_path}: keep a copy elsewhere`,
@@ -176,7 +176,7 @@ export const userVerbs: readonly Verb[] = [
   },
 ]
 
-/** Undefined where a new key file is to be made. */
+/** Undefined to make a new key file. */
 async function newKeyOf(given: Given, io: Io): Promise<string | undefined> {
   const path = text(given, 'new-key-file')
   const { CONVEYOR_NEW_KEY } = given.env
