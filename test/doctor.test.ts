@@ -254,5 +254,5 @@ test('serve tells its risks in the log, and one line where nothing is logged', a
     await lines(),
     /"level":"warn".*"event":"risky","what":"window_off","says":"with --window 0/,
   )
-  assert.match(await lines('--log-level', 'silent'), /^conveyor: --log-level silent: no failure/)
+  assert.match(await lines('--log-level', 'silent'), /^conveyor: --log-level silent: failures/)
 })

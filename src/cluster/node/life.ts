@@ -154,7 +154,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     return 'rejoin'
   }
 
-  /** Merges the log into the data file while this node still answers: its standby starts sooner. */
+  /** Checkpoints while this node still answers, so that it is a standby sooner afterwards. */
   async function prepareHandOver(): Promise<void> {
     const merged = copy?.tree.atRest(async () => {}).catch(() => {})
     await within(clock, merge_ms_max, Promise.resolve(merged))
