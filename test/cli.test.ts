@@ -84,10 +84,7 @@ test('user add, list, rotate, remove', async () => {
   const { secrets, key_id, old_key_id } = await okJson('user rekey')
   assert.equal(secrets, 2)
   const rekeyed = await ok('user rekey')
-  assert.match(
-    rekeyed,
-    /^encrypted 2 secrets under the key [0-9a-f]{8}\nit is in .*a\.lmdb\.key: /,
-  )
+  assert.match(rekeyed, /^encrypted 2 secrets under the key [0-9a-f]{8}\nit is in .*a\.lmdb\.key: /)
   assert.ok(
     rekeyed.endsWith(`need the key ${key_id}: keep ${db}.key.${key_id} until they are gone\n`),
   )

@@ -166,7 +166,10 @@ test('the database is lost for good: each way to the data of its nodes', { skip 
   const detach = `cluster detach --db ${a.path} --commit-log ${lost_url}`
   const wrong = await cli(detach, `${seq + 1}\n`)
   assert.equal(wrong.exit, 1)
-  assert.match(wrong.err, /does not answer[\s\S]*From now on start no other node[\s\S]*nothing was changed/)
+  assert.match(
+    wrong.err,
+    /does not answer[\s\S]*From now on start no other node[\s\S]*nothing was changed/,
+  )
   assert.match(wrong.err, has)
   await assert.rejects(openEngine(a.path), { code: 'not_possible' })
   const right = await cli(detach, `${seq}\n`)
