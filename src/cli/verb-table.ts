@@ -52,7 +52,7 @@ export function helpOfAll(verbs: readonly Verb[], group?: string): string {
       ['', '--db FILE', db_flag.says],
       ['', '--json', json_flag.says],
     ]),
-    '\n`npx conveyor VERB --help` shows all of a verb. A flag can also be set in the environment:\n',
+    '\n`npx conveyor VERB --help` shows all of a verb. Flags can be set in the environment:\n',
     '--db is CONVEYOR_DB, --ops-max is CONVEYOR_OPS_MAX. Exit: 0 done, 1 refused, 2 usage,\n',
     '3 out of reach, 4 not authenticated.\n',
   ].join('')

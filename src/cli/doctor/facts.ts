@@ -1,7 +1,7 @@
 /**
  * Collects the facts that `doctor` judges: of the machine, the data file and its holder. Changes
- * nothing. A file that no process holds is locked while it is read, and not checkpointed; the holder
- * of an open file answers over its admin socket. Unknown facts are undefined.
+ * nothing. A file that no process holds is locked while it is read, and not checkpointed; the
+ * holder of an open file answers over its admin socket. Unknown facts are undefined.
  */
 
 import { realpath, stat, statfs } from 'node:fs/promises'

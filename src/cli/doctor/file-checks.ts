@@ -133,7 +133,7 @@ function jobVerdicts(facts: Facts): Verdict[] {
   const engine = running(facts)
   const missing = (engine?.missing_handlers ?? []).map(({ conv_id, handler, tasks }) =>
     warn(
-      `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which is not registered`,
+      `${tasks} tasks of process ${conv_id} wait for the handler ${handler}, which no program has`,
       `run the program that has it; \`npx conveyor process show ${shellWord(conv_id)}\``,
     ),
   )

@@ -1,7 +1,7 @@
 /**
  * Hands the lines of the log to a stream. It never blocks, never throws, and holds at most
- * `waiting_bytes_max`: further lines, and lines that the stream fails to write, are dropped, and one
- * line has their count once there is room again. A stream that has failed is reopened after
+ * `waiting_bytes_max`: further lines, and lines that the stream fails to write, are dropped, and
+ * one line has their count once there is room again. A stream that has failed is reopened after
  * `reopen_ms`.
  */
 import type { Writable } from 'node:stream'

@@ -94,7 +94,8 @@ const risks: readonly Risk[] = [
       if (until_ms === undefined || until_ms - now_ms > health_checks.certificate.left_ms_min)
         return undefined
       const says = `server.crt ${until_ms < now_ms ? 'has expired on' : 'expires on'}`
-      return `${says} ${new Date(until_ms).toISOString().slice(0, 10)}; ${health_checks.certificate.helps}`
+      const day = new Date(until_ms).toISOString().slice(0, 10)
+      return `${says} ${day}; ${health_checks.certificate.helps}`
     },
   },
   {

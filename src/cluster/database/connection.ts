@@ -34,8 +34,8 @@ export type Ask = <Row extends object>(query: Query) => Promise<QueryAnswer<Row>
 
 export interface Connection {
   /**
-   * Connects if needed. Rejects with a fault for which `isAway` is true where the outcome is unknown
-   * or a repeat may succeed (errors.ts).
+   * Connects if needed. Rejects with a fault for which `isAway` is true where the outcome is
+   * unknown or a repeat may succeed (errors.ts).
    */
   readonly query: Ask
   /** One transaction on one connection. */

@@ -1,8 +1,8 @@
 /**
  * Maps an error of the database or its transport to a fault whose sentence says where and what to
- * do: `overloaded` if a repeat may succeed, `not_possible` if an operator has to act first. An error
- * in neither table is a bug and is thrown as it is, so that it is not repeated for ever. A fault
- * keeps its cause, for `sqlState`.
+ * do: `overloaded` if a repeat may succeed, `not_possible` if an operator has to act first. An
+ * error in neither table is a bug and is thrown as it is, so that it is not repeated for ever. A
+ * fault keeps its cause, for `sqlState`.
  */
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Host } from './url.ts'

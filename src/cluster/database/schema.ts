@@ -18,8 +18,8 @@ const vacuumed = ['', 'toast.']
 /**
  * One script for each version, in order. `owner` has a row for each partition; `log_id` is in every
  * frame of its log. A snapshot is complete once its row has the number of chunks. Deleted rows of
- * the log and of snapshots are vacuumed soon for reuse; the tables do not shrink, because that locks
- * out appends.
+ * the log and of snapshots are vacuumed soon for reuse; the tables do not shrink, because that
+ * locks out appends.
  */
 export const migrations: readonly string[] = [
   `CREATE TABLE conveyor.cluster (

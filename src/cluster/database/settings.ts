@@ -17,8 +17,8 @@ export interface Settings {
 
 /**
  * Sets the session's settings, which a role or database may have changed, and reads the others. The
- * lock timeout is shorter than the answer's, or the server would go on waiting for a client that has
- * left. Warnings report commits that no standby has.
+ * lock timeout is shorter than the answer's, or the server would go on waiting for a client that
+ * has left. Warnings report commits that no standby has.
  */
 export function settingsQuery(answer_ms_max: number): { readonly text: string } {
   const session = {

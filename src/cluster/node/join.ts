@@ -1,6 +1,6 @@
 /**
- * How a node joins its cluster: it connects to a database with a known schema and finds the place of
- * its data file in the commit log. A file before the start of the commit log loads a snapshot.
+ * How a node joins its cluster: it connects to a database with a known schema and finds the place
+ * of its data file in the commit log. A file before the start of the commit log loads a snapshot.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'

@@ -1,6 +1,6 @@
 /**
- * One life of a node: it joins the cluster, follows the owner as a standby, takes the ownership over
- * when the rules allow it, and owns the data until the close or until another node takes over.
+ * One life of a node: it joins the cluster, follows the owner as a standby, takes the ownership
+ * over when the rules allow it, and owns the data until the close or until another node takes over.
  *
  *     join → follow ⇄ takeOver → own → end
  *
@@ -38,8 +38,8 @@ import { notOwnerText, notReadyText, type StatusKeeper } from './status.ts'
 
 export interface NodeLife {
   /**
-   * Resolves once this node owns the data; the close of its tree ends the life. `rejoin` if the life
-   * has ended and another one has to join: the log no longer reaches back to this node, or the
+   * Resolves once this node owns the data; the close of its tree ends the life. `rejoin` if the
+   * life has ended and another one has to join: the log no longer reaches back to this node, or the
    * ownership was lost before its first use.
    */
   readonly owned: Promise<Tree | 'rejoin'>

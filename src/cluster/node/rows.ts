@@ -3,9 +3,9 @@
  * instance lives (`beat` grows), and the position of its data file, after which truncation keeps
  * the commit log.
  *
- * A name belongs to the instance whose beat grows. Another instance watches the row on its own clock
- * and takes the name once the beat has not changed for `unchanged_ms_max`; a clean end frees it at
- * once, and so does a restart with the same file, which only one process can have.
+ * A name belongs to the instance whose beat grows. Another instance watches the row on its own
+ * clock and takes the name once the beat has not changed for `unchanged_ms_max`; a clean end frees
+ * it at once, and so does a restart with the same file, which only one process can have.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'

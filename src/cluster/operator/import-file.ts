@@ -1,10 +1,11 @@
 /**
- * From a file to a cluster: writes the state of a closed data file as the first snapshot of an empty
- * partition. The file is read under its lock and never changed; it may be that of a stopped node
- * whose database is lost.
+ * From a file to a cluster: writes the state of a closed data file as the first snapshot of an
+ * empty partition. The file is read under its lock and never changed; it may be that of a stopped
+ * node whose database is lost.
  *
- * One transaction at the end completes the import, only if no node has ever owned the partition. The
- * log begins with an empty frame after position 1, so each node sees that it must load the snapshot.
+ * One transaction at the end completes the import, only if no node has ever owned the partition.
+ * The log begins with an empty frame after position 1, so each node sees that it must load the
+ * snapshot.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 /**
- * A standby: takes the owner's commits into its own tree, and takes over when the rules allow it. No
- * time of day decides: the owner counts as gone once it has released its row, or once the row has
- * not changed for its lease and a margin, measured on this node's steady clock.
+ * A standby: takes the owner's commits into its own tree, and takes over when the rules allow it.
+ * No time of day decides: the owner counts as gone once it has released its row, or once the row
+ * has not changed for its lease and a margin, measured on this node's steady clock.
  */
 import { pause } from '../../core/clock.ts'
 import type { Frame } from '../../store/commit-log/frame.ts'

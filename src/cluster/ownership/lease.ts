@@ -1,9 +1,9 @@
 /**
  * The ownership of a node, from the takeover until its release or loss. The owner renews its row
- * each third of the lease, and may answer for the length of the lease after it *sent* a renewal that
- * succeeded, by a clock that is never set. A standby waits longer than that before it takes over, so
- * the two never answer at the same time. Only a renewal counts: an append changes nothing that a
- * standby watches.
+ * each third of the lease, and may answer for the length of the lease after it *sent* a renewal
+ * that succeeded, by a clock that is never set. A standby waits longer than that before it takes
+ * over, so the two never answer at the same time. Only a renewal counts: an append changes nothing
+ * that a standby watches.
  *
  * A lease that has run out is not lost: while the database is away no node can take over, and the
  * next renewal restores it. It is lost once the row has another epoch.

@@ -90,7 +90,9 @@ export async function takeOwnerRow(
   return rowCount === 1 ? seen.epoch + 1 : undefined
 }
 
-/** Whether an earlier process of this node has the row; it has ended, since this one has its file. */
+/**
+ * Whether an earlier process of this node has the row; it has ended, since this one has its file.
+ */
 export function isOwn(row: OwnerRow, { node, file_id, boot_id }: Claimant): boolean {
   return boot_id !== '' && row.node === node && row.file_id === file_id && row.boot_id === boot_id
 }

@@ -3,10 +3,10 @@
  * of the owner has this node's epoch, and locks that row until its commit; so a takeover and an
  * append exclude each other, and no frame of an older epoch follows one of a newer.
  *
- * An append without an answer is looked up at its position: either the row is ours, or the append is
- * sent again, which the primary key makes harmless. A row that was found may exist at this server
- * alone (the wait for a synchronous standby was cut off), so it counts only after a later commit of
- * our own has succeeded.
+ * An append without an answer is looked up at its position: either the row is ours, or the append
+ * is sent again, which the primary key makes harmless. A row that was found may exist at this
+ * server alone (the wait for a synchronous standby was cut off), so it counts only after a later
+ * commit of our own has succeeded.
  */
 import { type Clock, keepAlive, pause } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'

@@ -1,7 +1,7 @@
 /**
- * Loads the newest snapshot into the data file of a node: empties the file, writes chunk after chunk
- * in key order, and the position last. Until then the mark has `is_loading`, so a killed node starts
- * the load again. Memory holds a few chunks, whatever the size of the state.
+ * Loads the newest snapshot into the data file of a node: empties the file, writes chunk after
+ * chunk in key order, and the position last. Until then the mark has `is_loading`, so a killed node
+ * starts the load again. Memory holds a few chunks, whatever the size of the state.
  */
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'

@@ -3,10 +3,10 @@
  * log before it. The row at the position of the newest snapshot stays, so that a node that has
  * loaded it can check that the log continues from there.
  *
- * For a node seen in the last hour the log stays that it has yet to read, unless that is larger than
- * a snapshot: such a node loads the snapshot. So the log is at most about twice the size of the
- * state. The clock of the database decides about space only. Each statement removes little, so that
- * commits do not wait and vacuuming keeps up.
+ * For a node seen in the last hour the log stays that it has yet to read, unless that is larger
+ * than a snapshot: such a node loads the snapshot. So the log is at most about twice the size of
+ * the state. The clock of the database decides about space only. Each statement removes little, so
+ * that commits do not wait and vacuuming keeps up.
  */
 import type { Connection } from '../database/connection.ts'
 import { newestSnapshot, owned } from './rows.ts'
