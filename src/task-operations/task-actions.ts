@@ -59,8 +59,8 @@ function opOf({ ref_text, data_text, ...op }: RawOp, limits: Limits): Op | OpRes
 
 export interface TaskAction {
   readonly action: BulkAction
-  /** Of a retry or a move: the node to go to. */
-  readonly node_id?: string
+  /** Of a retry or a move. */
+  readonly to_node_id?: string
   /** Of a modify. */
   readonly data?: Doc
 }
@@ -69,11 +69,11 @@ export interface TaskAction {
 export function act(
   { tasks, modify }: ServedEngine,
   target: TargetInput,
-  { action, node_id, data }: TaskAction,
+  { action, to_node_id, data }: TaskAction,
 ): Promise<ActionResult> {
   if (action === 'cancel') return tasks.cancel(target)
-  if (action === 'retry') return tasks.retry(target, node_id)
-  if (action === 'move') return tasks.move(target, node_id ?? '')
+  if (action === 'retry') return tasks.retry(target, to_node_id)
+  if (action === 'move') return tasks.move(target, to_node_id ?? '')
   return modify({ ...target, data })
 }
 

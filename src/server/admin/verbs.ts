@@ -174,8 +174,8 @@ interface TaskArgs {
 }
 
 function taskVerb(action: BulkAction) {
-  return (engine: Engine, { target, ...to }: TaskArgs) =>
-    actAndShow(engine, target, { action, ...to })
+  return (engine: Engine, { target, node_id }: TaskArgs) =>
+    actAndShow(engine, target, { action, ...(node_id !== undefined && { to_node_id: node_id }) })
 }
 
 async function done(work: Promise<void>): Promise<null> {

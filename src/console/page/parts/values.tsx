@@ -122,12 +122,7 @@ export function StatusBadge({ status, word }: { readonly status: Badge; readonly
   return <span class={`badge ${looks[status]}`}>{word ?? words[status] ?? status}</span>
 }
 
-interface TimeProps {
-  readonly ms: number
-  readonly as?: 'relative' | 'exact' | 'both'
-}
-
-export function Time({ ms, as = 'relative' }: TimeProps) {
+export function Time({ ms, as = 'relative' }: { ms: number; as?: 'relative' | 'exact' | 'both' }) {
   const exact = exactText(ms)
   return (
     <time dateTime={isoText(ms)} title={exact}>

@@ -103,13 +103,7 @@ const marks: Readonly<Record<NodeChange['change'], Mark | undefined>> = {
   moved_only: undefined,
 }
 
-interface ChangesProps {
-  readonly changes: VersionChanges
-  readonly from: number
-  readonly to: number
-}
-
-function Changes({ changes, from, to }: ChangesProps) {
+function Changes({ changes, from, to }: { changes: VersionChanges; from: number; to: number }) {
   const id = useId()
   const { nodes, lines } = changes
   const marked = new Map(

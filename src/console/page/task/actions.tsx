@@ -147,12 +147,7 @@ export function idsOf({ conv_id, obj_id }: NamedTask): NamedTask {
   return { conv_id, obj_id }
 }
 
-interface CopyDialogProps {
-  readonly task: ShownTask
-  readonly onClose: () => void
-}
-
-export function CopyDialog({ task, onClose }: CopyDialogProps) {
+export function CopyDialog({ task, onClose }: { task: ShownTask; onClose: () => void }) {
   const { conv_id, obj_id, wait, node_id } = task
   const kind = useSignal('show')
   const typed = useSignal('{}')

@@ -49,12 +49,7 @@ export function BulkDialog({ bulk, which, onClose }: BulkDialogProps) {
   )
 }
 
-interface ResumeDialogProps {
-  readonly job: BulkJob
-  readonly onClose: () => void
-}
-
-export function ResumeDialog({ job, onClose }: ResumeDialogProps) {
+export function ResumeDialog({ job, onClose }: { job: BulkJob; onClose: () => void }) {
   const work = useMemo(() => newBulkWork(call, job), [])
   useEffect(() => work.stop, [])
   return (
@@ -68,12 +63,7 @@ function needs(action: BulkAction): boolean {
   return action === 'move' || action === 'modify'
 }
 
-interface NeededProps {
-  readonly bulk: Bulk
-  readonly count: (bulk: Bulk) => Promise<void>
-}
-
-function Needed({ bulk, count }: NeededProps) {
+function Needed({ bulk, count }: { bulk: Bulk; count: (bulk: Bulk) => Promise<void> }) {
   const node_id = useSignal('')
   const typed = useSignal('{}')
   const is_move = bulk.action === 'move'

@@ -90,12 +90,7 @@ function choice(list: TaskList, chosen: Signal<Chosen>): Column<TaskRow> {
   }
 }
 
-interface ChooseShownProps {
-  readonly list: TaskList
-  readonly chosen: Signal<Chosen>
-}
-
-function ChooseShown({ list, chosen }: ChooseShownProps) {
+function ChooseShown({ list, chosen }: { list: TaskList; chosen: Signal<Chosen> }) {
   const { value } = chosen
   const rows = list.rows.value
   const is_all =
@@ -111,12 +106,7 @@ function ChooseShown({ list, chosen }: ChooseShownProps) {
   )
 }
 
-interface ChooseProps {
-  readonly row: TaskRow
-  readonly chosen: Signal<Chosen>
-}
-
-function Choose({ row: { obj_id, ref }, chosen }: ChooseProps) {
+function Choose({ row: { obj_id, ref }, chosen }: { row: TaskRow; chosen: Signal<Chosen> }) {
   const is_chosen = useComputed(() => chosen.value === 'all' || chosen.value.has(obj_id))
   return (
     <input

@@ -42,7 +42,7 @@ export const modify: CallRow<'modify'> = {
 
 function actCall<Name extends 'retry' | 'move' | 'cancel'>(
   action: Name,
-  nodeOf: (value: unknown) => { readonly node_id?: string },
+  nodeOf: (value: unknown) => string | undefined,
 ): CallRow<Name> {
   return {
     right: 'operate',
@@ -50,15 +50,16 @@ function actCall<Name extends 'retry' | 'move' | 'cancel'>(
     async run({ engine }, given) {
       const names = ['conv_id', 'obj_id', 'node_id'] as const
       const input = inputOf(given, action === 'cancel' ? names.slice(0, 2) : names)
-      const node = nodeOf(input.node_id)
-      return outcomeOf(await actAndShow(engine, targetOf(input), { action, ...node }))
+      const to = nodeOf(input.node_id)
+      const act = { action, ...(to !== undefined && { to_node_id: to }) }
+      return outcomeOf(await actAndShow(engine, targetOf(input), act))
     },
   }
 }
 
-export const retry = actCall('retry', (node_id) => optional('node_id', node_id, idOf))
-export const move = actCall('move', (node_id) => ({ node_id: idOf('node_id', node_id) }))
-export const cancel = actCall('cancel', () => ({}))
+export const retry = actCall('retry', (id) => optional('node_id', id, idOf).node_id)
+export const move = actCall('move', (id) => idOf('node_id', id))
+export const cancel = actCall('cancel', () => undefined)
 
 function statusCall<Name extends 'pause' | 'resume'>(name: Name): CallRow<Name> {
   return {

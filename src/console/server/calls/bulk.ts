@@ -24,7 +24,7 @@ import {
   textOf,
   whereOf,
 } from './call.ts'
-import { changeChosen, countChosen, type Work } from './chosen.ts'
+import { changeChosen, type Work } from './chosen.ts'
 
 const call_ms = 1_000
 /** A bound for a clock that stops. A step changes 64 tasks, or reads 10,000. */
@@ -44,7 +44,7 @@ export const bulk_count: CallRow<'bulk_count'> = {
   right: 'operate',
   async run({ engine }, given) {
     const { work, obj_ids, cursor } = await workOf(engine, given)
-    if (obj_ids !== undefined) return countChosen(engine, work, obj_ids)
+    if (obj_ids !== undefined) return changeChosen(engine, work, obj_ids, true)
     const may_count = Object.keys(work.filter).every((name) => counted_members.includes(name))
     const few = may_count ? { steps_max: 1 } : {}
     const job = await inAboutASecond(engine, (options) =>

@@ -4,53 +4,25 @@
  */
 import { is_live } from '../../../codec/task-record.ts'
 import { codeOf, isStoreUnavailable } from '../../../core/faults.ts'
-import type { Doc, OpResult, Task } from '../../../core/model.ts'
-import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
+import type { Task } from '../../../core/model.ts'
+import type { BulkJob } from '../../../engine/api/bulk-api.ts'
 import type { TaskFilter } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
-import { act } from '../../../task-operations/task-actions.ts'
+import { act, type TaskAction } from '../../../task-operations/task-actions.ts'
 
 /** What is to be done, and to which tasks. */
-export interface Work {
-  readonly action: BulkAction
+export interface Work extends TaskAction {
   readonly filter: TaskFilter
-  /** With `modify`, and only there. */
-  readonly data?: Doc
-  readonly to_node_id?: string
-}
-
-/** Counts those that the action takes, as they are now. */
-export async function countChosen(
-  engine: ServedEngine,
-  work: Work,
-  obj_ids: readonly string[],
-): Promise<BulkJob> {
-  return dealWith(engine, work, obj_ids, async () => undefined)
-}
-
-export async function changeChosen(
-  engine: ServedEngine,
-  work: Work,
-  obj_ids: readonly string[],
-): Promise<BulkJob> {
-  return dealWith(engine, work, obj_ids, ({ conv_id, obj_id }) => {
-    const { action, data, to_node_id } = work
-    return act(
-      engine,
-      { conv_id, obj_id },
-      { action, ...(data && { data }), ...(to_node_id && { node_id: to_node_id }) },
-    )
-  })
 }
 
 const at_once_max = 64
 
-/** `deal` returns what became of a task, or nothing where it was only to be counted. */
-async function dealWith(
+/** Changes the tasks that the action takes, or only counts them, as they are now. */
+export async function changeChosen(
   engine: ServedEngine,
   work: Work,
   obj_ids: readonly string[],
-  deal: (task: Task) => Promise<OpResult | undefined>,
+  only_counts = false,
 ): Promise<BulkJob> {
   const { conv_id } = work.filter
   const job = {
@@ -67,9 +39,10 @@ async function dealWith(
         return
       }
       counts.matched++
-      const { proc = '' } = (await deal(task)) ?? {}
+      if (only_counts) return
+      const { proc } = await act(engine, { conv_id: task.conv_id, obj_id }, work)
       if (proc === 'ok') counts.changed++
-      else if (proc !== '') refused[proc] = (refused[proc] ?? 0) + 1
+      else refused[proc] = (refused[proc] ?? 0) + 1
     } catch (error) {
       if (isStoreUnavailable(error)) throw error
       refused[codeOf(error)] = (refused[codeOf(error)] ?? 0) + 1
