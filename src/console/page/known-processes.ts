@@ -32,7 +32,7 @@ export interface KnownNode {
   readonly title: string
 }
 
-/** A hook: by title, once they have come; none without a process. */
+/** A hook: the nodes by title, once they have come; empty without a process. */
 export function useNodes(
   conv_id: string,
   onRefused: (fault: unknown) => void,

@@ -1,8 +1,8 @@
 /**
- * What a view shows, kept up to date: by server-sent events, and while these do not come through,
- * as behind a proxy that buffers them, by polling each two seconds. Frames are applied in their
- * order, at most once per animation frame. A connection that broke is made again and
- * begins with a whole frame. A hidden page follows nothing.
+ * Keeps a view up to date by server-sent events, or by polling each two seconds while these do not
+ * come through, as behind a proxy that buffers them. Frames are applied in order, at most once per
+ * animation frame. A broken connection is opened again and begins with a whole frame. A hidden page
+ * follows nothing.
  */
 import { batch, computed, effect, signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
@@ -11,13 +11,13 @@ import { setServerTime } from './parts/values.tsx'
 import { base } from './place.ts'
 import { call, findSession, has_ended, is_reachable, session } from './session.ts'
 
-/** `is_whole`: what it does not name is there no more. */
+/** `is_whole`: what the frame does not name is gone. */
 export type OnFrame = (frame: Frame, is_whole: boolean) => void
 
 const tick_ms = 1_000
-/** So long one may hear nothing before the page asks; the server sends a beat each 3 seconds. */
+/** The longest silence before the page polls; the server sends a beat each 3 seconds. */
 const silent_ms_max = 8_000
-/** A first frame comes at once, or something holds it back. */
+/** A first frame that takes longer is held back by something. */
 const first_ms_max = 2_500
 const ask_every_ms = 2_000
 const ask_ms_max = 5_000
@@ -26,7 +26,7 @@ const ask_ms_max = 5_000
  */
 const listen_again_ms = 30_000
 const closed_ms = 10_000
-/** A page that is hidden for less is followed on. */
+/** A page that is hidden for less keeps its connection. */
 const hidden_ms_max = 5_000
 
 const follows = signal(0)

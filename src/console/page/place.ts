@@ -1,6 +1,6 @@
 /**
- * Where the page is: its path below the base, as a signal. Paths have ids only; what was searched
- * for is kept beside the path, where no log and no header sees it.
+ * Where the page is: its path below the base, as a signal. Paths hold ids only; searches are kept
+ * in the history state, where no log and no header sees them.
  */
 import { signal } from '@preact/signals'
 

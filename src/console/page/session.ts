@@ -1,7 +1,7 @@
 /**
- * The session and the calls of its server. Where the session has ended, such as by a restart of the
- * server, the sign-in comes before the view, which stays as it is; calls that were refused for it
- * are made again once the same name has signed in.
+ * The session and the calls to its server. When a session has ended, such as by a restart of the
+ * server, the sign-in covers the view, which keeps its state; refused calls are made again once the
+ * same name has signed in.
  */
 import { effect, signal } from '@preact/signals'
 import {
@@ -113,7 +113,7 @@ function nameOf(value: typeof session.value): string {
   return typeof value === 'object' ? value.name : ''
 }
 
-/** Resolves once a session has begun; never where none does. */
+/** Resolves once a session has begun. */
 function begun(): Promise<void> {
   return new Promise((resolve) => {
     const stop = effect(() => {

@@ -20,7 +20,7 @@ export interface Console {
    * browser keeps for itself is behind the `#`. Throws `not_possible` where there is `authorize`.
    */
   link(right?: Right): string
-  /** Ends all sessions and what is being read live, and serves no more. The engine stays open. */
+  /** Ends all sessions and live views, and stops serving. The engine stays open. */
   close(): void
 }
 

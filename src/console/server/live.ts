@@ -43,7 +43,7 @@ export interface Stream {
   readonly ended: AbortSignal
 }
 
-/** Resolves when it has ended. Rejects with the fault for which there is none. */
+/** Resolves when the stream has ended. Rejects with a fault where none can begin. */
 export async function serveStream(stream: Stream): Promise<void> {
   const { request, response, frames, limits, readers, ended } = stream
   if (readers.size >= limits.readers_max) {

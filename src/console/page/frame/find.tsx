@@ -1,8 +1,7 @@
 /**
- * The search of the header: tasks by ref, by id or by how a ref begins. The server is asked once
- * the reader pauses; an answer to what was typed before is dropped.
+ * The search of the header: tasks by ref, by id or by the beginning of a ref. The server is asked
+ * once typing pauses; answers to earlier texts are dropped.
  */
-
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'

@@ -1,7 +1,7 @@
 /**
- * The live counts of a process as signals, one for each node and each edge, so that a frame draws
- * again only what it has changed. A frame that changes very many is drawn in parts, so that the
- * page goes on moving smoothly meanwhile.
+ * The live counts of a process as one signal per node and per edge, so that a frame redraws only
+ * what it has changed. A frame with very many changes is drawn in parts, so that the page stays
+ * smooth.
  */
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Status } from '../../../core/model.ts'

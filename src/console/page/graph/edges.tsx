@@ -1,6 +1,6 @@
 /**
- * The edges of a graph: lines with arrow heads, by kind, and the labels that say when they are
- * taken. How many tasks take them now lies over them, and is all that changes.
+ * The edges of a graph: lines with arrow heads, by kind, and labels that say when an edge is taken.
+ * Live rates are drawn over them, and are all that changes.
  */
 import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { VNode } from 'preact'

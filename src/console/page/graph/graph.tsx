@@ -1,9 +1,8 @@
 /**
- * The graph of a process: boxes over edges, as a `Drawing` places them. What is out of sight is not
- * there; a frame of counts re-renders the boxes that it has changed, and the rates of the edges.
- * Boxes are buttons in the order of the drawing, with a name that says what is in them.
+ * The graph of a process: boxes over edges, as a `Drawing` places them. Only what is in sight is
+ * rendered, and a frame re-renders only boxes and rates that it changes. Boxes are buttons in the
+ * order of the drawing, whose names say what is in them.
  */
-
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Drawing } from '../../diagram/drawing.ts'

@@ -6,7 +6,7 @@ import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { Box } from '../../diagram/drawing.ts'
 import { type Counts, inWords } from './counts.ts'
 
-/** What is to be seen of a node beside its counts; never by colour alone. */
+/** How a node is marked beside its counts; never by colour alone. */
 export interface Mark {
   readonly kind: 'added' | 'removed' | 'changed' | 'wrong' | 'passed' | 'present'
   readonly sign: string

@@ -1,7 +1,7 @@
 /**
- * Pan and zoom of a graph. The browser itself pans: the frame scrolls, so that arrow keys, touch,
- * wheel and a focus that moves out of sight work as everywhere. Here are only dragging with a
- * mouse, the zoom, which scales the stage in one step, and what of the graph is in sight.
+ * Pan and zoom of a graph. The browser pans: the frame scrolls, so arrow keys, touch, wheel and
+ * focus work as everywhere. This adds dragging with a mouse, the zoom, which scales the stage, and
+ * the area in sight.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { RefObject } from 'preact'

@@ -1,11 +1,10 @@
-/** The nodes that a file has, among which a reader chooses where tasks of dropped ones go on. */
-
+/** The nodes of a file, to choose where tasks of dropped nodes go on. */
 export interface FileNode {
   readonly id: string
   readonly title: string
 }
 
-/** The nodes of the definitions in a JSON text; none where it is no JSON, such as an archive. */
+/** The nodes of the definitions in a JSON text; empty where it is not JSON, such as an archive. */
 export function nodesIn(text: string): FileNode[] {
   try {
     return [JSON.parse(text)].flat().flatMap((definition) =>

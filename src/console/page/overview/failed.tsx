@@ -1,8 +1,7 @@
 /**
- * Failed tasks, the newest first, grouped by process, node and tag: each leads to the table of its
- * tasks, and to the newest of them.
+ * Failed tasks, the newest first, grouped by process, node and tag. Each group links to its tasks
+ * and to the newest of them.
  */
-
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import type { FailedGroup, FailedTasks } from '../../overview/messages.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,6 +1,6 @@
 /**
- * The processes with what happens in them. Numbers change in their places; rows change theirs every
- * few seconds, and not while the reader points at them or is among them by keyboard.
+ * The table of processes. Numbers change in place; rows are sorted again every few seconds, but not
+ * while the pointer or the focus is among them.
  */
 import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'

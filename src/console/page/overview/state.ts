@@ -1,6 +1,6 @@
 /**
- * What the overview shows, as signals: a row for each process, whose numbers change without the
- * table being drawn again. The first frame of a connection is whole, later ones say what differs.
+ * What the overview shows, as signals: a row for each process, whose numbers change without a
+ * redraw of the table. The first frame of a connection is whole, later ones hold what differs.
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import {

@@ -1,6 +1,6 @@
 /**
- * A dialog of the browser: it keeps the focus within, Escape closes it, and the focus goes back to
- * where it came from. It is there as long as its component is.
+ * A modal dialog of the browser: it traps the focus, Escape closes it, and the focus returns to
+ * where it was. It is open as long as its component is mounted.
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'

@@ -1,4 +1,4 @@
-/** A label with its input, a hint below it, and what is wrong with what was typed. */
+/** A label with its input, a hint below it, and the problem of what was typed. */
 import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'

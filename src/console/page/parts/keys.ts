@@ -1,6 +1,6 @@
 /**
- * Keys of the page and of its views, and what they do, for the help that lists them. A key does
- * nothing while one types, nor below a dialog.
+ * Keyboard shortcuts of the page and of its views, with texts for the help that lists them. They
+ * are off while a field has the focus or a dialog is open.
  */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'

@@ -1,7 +1,7 @@
 /**
- * A table of rows that are objects: columns say how a cell is drawn and may be sorted by. A row is
- * drawn again only where its object or the columns are others, so what changes often is in
- * signals. A table that goes on asks for more when its end comes near, or by its button.
+ * A table of rows that are objects; columns draw the cells and may sort. A row is redrawn only for
+ * another object or other columns, so what changes often is in signals. A table with more rows
+ * loads them when its end comes near, or by its button.
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'

@@ -1,8 +1,7 @@
 /**
- * The head of a process: what it is called, how it is, how many tasks it has, and what can be done
- * with all of it. What the session has no right for is not there.
+ * The head of a process: its title, status, number of tasks, and the actions on all of it. Actions
+ * beyond the right of the session are not shown.
  */
-
 import { useComputed, useSignal } from '@preact/signals'
 import type { ProcessPage } from '../../server/messages.ts'
 import { totalsOf } from '../graph/counts.ts'

@@ -1,6 +1,6 @@
 /**
- * The panel of a node: what it does and where it leads, how many tasks are in it, and the first of
- * them. It is kept up to date while it is open.
+ * The panel of a node: what it does, where it leads, its counts and its first tasks, kept up to
+ * date while it is open.
  */
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -15,7 +15,7 @@ import { call, may } from '../session.ts'
 import type { ProcessState } from './state.ts'
 
 const tasks_max = 10
-/** So often at most its tasks are asked for, whatever happens in it. */
+/** The shortest time between two fetches of its tasks. */
 const ask_every_ms = 2_000
 
 interface PanelProps {

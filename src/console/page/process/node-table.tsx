@@ -1,6 +1,6 @@
 /**
- * The nodes of a process as a table: what the graph says, for who does not see it or has a small
- * screen. The counts are signals, so that a frame changes their texts alone.
+ * The nodes of a process as a table: the content of the graph for screen readers and small screens.
+ * Counts are signals, so a frame changes only their texts.
  */
 import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'

@@ -1,6 +1,6 @@
 /**
- * A process: its graph with what happens in it now, the same nodes as a table, and what can be done
- * with the process as a whole.
+ * A process: its graph with live counts, the same nodes as a table, and actions on the whole
+ * process.
  */
 import { useComputed } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'

@@ -106,7 +106,7 @@ export function listed(names: readonly string[]): string {
   return `${shown.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`
 }
 
-/** A text of at most so many characters, and none of them half. */
+/** Cuts a text without splitting a surrogate pair. */
 export function shortened(text: string, length_max: number): string {
   if (text.length <= length_max) return text
   return `${text.slice(0, length_max).replace(/[\ud800-\udbff]$/, '')}…`

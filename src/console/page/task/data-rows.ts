@@ -1,7 +1,7 @@
 /**
- * The data of a task as the rows of a tree: those that are unfolded, or those that a search finds
- * with what they are in. A list, however deep the data is, so that a page of it costs by the rows
- * that it shows; of a long object or array a part is shown until more is asked for.
+ * The data of a task as the rows of a tree: the unfolded ones, or those that a search finds with
+ * their parents. The list is flat, so the cost is that of the rows shown, however deep the data; a
+ * long object or array is shown in parts.
  */
 import type { Path } from './data-changes.ts'
 import { type Exact, exactText, isExactObject, isList } from './exact-json.ts'
@@ -11,7 +11,7 @@ export interface DataRow {
   readonly key: string
   readonly path: Path
   readonly value: Exact
-  /** Members or items; undefined for what has none by its kind. */
+  /** The number of members or items; undefined for scalars. */
   readonly size?: number
   readonly is_open: boolean
   /** A row of its own that says so many more are not shown of the one at `path`. */

@@ -1,9 +1,8 @@
 /**
- * Data as a tree of rows, of which those that are unfolded are drawn. What it holds is text: names
- * and values are isolated, what turns the direction of writing is shown as an escape, and a long
- * text is cut until it is asked for. With `edit` values are changed in place.
+ * Data as a tree of its unfolded rows. Names and values are isolated text, characters that turn the
+ * direction of writing are shown as escapes, and long texts are cut until expanded. With `edit`
+ * values are changed in place.
  */
-
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'

@@ -1,10 +1,9 @@
 /**
- * JSON text as values of which nothing is lost: a number is its digits as written, an object a Map,
- * so that the order of its members and names such as `__proto__` or `10` stay. Of equal names the
- * last value holds, as in the engine. What the page shows and sends of data goes through here;
- * JSON.parse would change numbers. Text of people may be wrong: the mistake says where.
+ * JSON text as values without loss: a number keeps its digits, an object is a Map, which keeps the
+ * order of its members and names such as `__proto__` or `10`. Of equal names the last wins, as in
+ * the engine. All data that the page shows and sends goes through here, because JSON.parse changes
+ * numbers. Mistakes in typed text have a position.
  */
-
 export interface ExactNumber {
   readonly number: string
 }

@@ -1,9 +1,8 @@
 /**
- * One task: where it is and why, what happened to it, its data, and what an operator may do to it.
- * It is followed live. What the reader types is his own: a task that goes on, ends or is gone
- * meanwhile says so beside it.
+ * One task, followed live: where it is and why, its history, its data, and what an operator may do
+ * to it. What the reader types stays when the task goes on, ends or disappears; the page says so
+ * beside it.
  */
-
 import { useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { useFrames } from '../live.ts'

@@ -1,6 +1,6 @@
 /**
- * Changes one value of data in place, or adds a member: as a text, or as JSON for
- * everything else, whose numbers stay as they are written. Enter puts it, Escape leaves it.
+ * Edits one value of data in place, or adds a member: as a text, or as JSON for everything else,
+ * whose numbers keep their digits. Enter sets it, Escape cancels.
  */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'

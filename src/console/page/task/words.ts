@@ -1,6 +1,6 @@
 /**
- * Why a task is where it is, in words for its reader. A sentence is a list of parts: texts, and
- * times and tasks that the page shows in its own way (a countdown, a link).
+ * Why a task is where it is, in words. A sentence is a list of parts: texts, and times and tasks,
+ * which the page shows as countdowns and links.
  */
 import type { HistoryEntry, HistoryWhy, Status } from '../../../core/model.ts'
 import type { TaskWait } from '../../../engine/tasks/waits.ts'

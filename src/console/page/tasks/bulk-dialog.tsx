@@ -1,6 +1,6 @@
 /**
- * The dialog of one thing done to many tasks: what is needed, their number, the confirmation, how
- * far it is, and what became of them.
+ * The dialog of a bulk action: its input, the number of tasks, the confirmation, the progress, and
+ * the outcome.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'

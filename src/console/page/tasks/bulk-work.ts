@@ -1,7 +1,6 @@
 /**
- * One thing done to many tasks: counted first, then done in calls of about a second each, between
- * which it may be stopped. What was stopped goes on where it was, also from another page, because
- * the engine keeps the job.
+ * A bulk action: counts first, then works in calls of about a second each, between which it may be
+ * stopped. A stopped job can be resumed, also from another page, because the engine keeps it.
  */
 import { signal } from '@preact/signals'
 import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'

@@ -1,7 +1,7 @@
 /**
- * The tasks that a search finds, page after page. A page may bring no task and still go on, where
- * little matches: then the search goes on by itself, shows its progress, and can be
- * stopped. The page shows a bounded number of tasks at once and then begins a new part.
+ * The tasks that a search finds, page after page. A page may be empty and still have a next one,
+ * where little matches: the search then continues by itself, shows its progress, and can be
+ * stopped. A bounded number of tasks is shown at once, then a new part begins.
  */
 import { signal } from '@preact/signals'
 import type { SortedBy } from '../../../engine/api/search-api.ts'

@@ -1,8 +1,7 @@
 /**
- * The form of what tasks are searched for. What is typed is searched for when the reader says so;
- * choices at once. Nothing of it is in an address.
+ * The search form. Typed text is searched for on submit, choices at once. Nothing of it is in an
+ * address.
  */
-
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { nodeOptions, processes, useNodes } from '../known-processes.ts'

@@ -1,6 +1,6 @@
 /**
- * What a reader searches tasks for, as a form of texts, which is kept with the place, and as the
- * filter that it means. Values of data go as written, so that no digit of a long number is lost.
+ * A search as a form of texts, which is kept with the place, and as the filter that it means.
+ * Values of data are sent as typed, so long numbers keep their digits.
  */
 import type { SentFilter } from '../../../task-operations/searches.ts'
 import { exactText, parseExact } from '../task/exact-json.ts'

@@ -1,5 +1,4 @@
-/** The table of the tasks that a search finds; rows are chosen where the reader may change them. */
-
+/** The table of found tasks, with checkboxes where the reader may change them. */
 import { type Signal, useComputed } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
@@ -114,7 +113,7 @@ function Choose({ row: { obj_id, ref }, chosen }: { row: TaskRow; chosen: Signal
       aria-label={`Choose ${ref ?? obj_id}`}
       checked={is_chosen.value}
       onChange={() => {
-        // Of all, one that is left out leaves those that are chosen one by one: none.
+        // Unchecking one of `all` starts a new choice, with that one in it.
         const before = chosen.value === 'all' ? [] : chosen.value
         const after = new Set(before)
         if (!after.delete(obj_id)) after.add(obj_id)

@@ -1,8 +1,7 @@
 /**
- * The tasks that a search finds, over all processes or in one, and what an operator does to many of
- * them at once. What is searched for is kept with the place, so that going back finds it again.
+ * The tasks that a search finds, over all processes or in one, and bulk actions on them. The search
+ * is kept with the place, so that going back finds it again.
  */
-
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'

@@ -1,7 +1,6 @@
 /**
- * The calls that change many tasks: all that a filter finds, as a bulk job of the engine that one
- * call after another goes on with, or those that were chosen one by one, within one call. Each
- * counts first if it is asked to, and lasts about a second.
+ * The calls that count and change many tasks: all that a filter finds, as a bulk job of the engine
+ * that each call continues for about a second, or those that were chosen one by one, in one call.
  */
 import { rawJson } from '../../../codec/json.ts'
 import { isFault } from '../../../core/faults.ts'

@@ -1,6 +1,6 @@
 /**
- * Bulk work on tasks that were chosen one by one: each is changed as by its own call, some at once,
- * so that they share commits. All is done within one call, and counted as a bulk job counts.
+ * Bulk work on tasks that were chosen one by one: each is changed as by its own call, several at
+ * once, so that they share commits. One call does all of it, and counts as a bulk job counts.
  */
 import { is_live } from '../../../codec/task-record.ts'
 import { codeOf, isStoreUnavailable } from '../../../core/faults.ts'
@@ -10,7 +10,6 @@ import type { TaskFilter } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { act, type TaskAction } from '../../../task-operations/task-actions.ts'
 
-/** What is to be done, and to which tasks. */
 export interface Work extends TaskAction {
   readonly filter: TaskFilter
 }

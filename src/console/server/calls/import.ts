@@ -1,7 +1,6 @@
 /**
- * The call that imports a file, or only looks at what an import would do: everything is checked
- * either way, in the same transaction, which is undone where nothing is to be stored. Mistakes name
- * the nodes that they are in.
+ * The call that imports a file, or only checks it: both run the same transaction, which a check
+ * rolls back. Mistakes name their nodes.
  */
 import { readExport } from '../../../files/read-export.ts'
 import { export_bytes_max, nodes_max } from '../../../process/definition-limits.ts'

@@ -7,7 +7,7 @@ import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { type CallRow, countOf, flagOf, idOf, inputOf, optional } from './call.ts'
 import { versionChanges } from './version-changes.ts'
 
-/** So long a page waits for its graph before it shows the rest. */
+/** How long a page waits for its graph before it shows the rest. */
 const first_drawing_ms_max = 150
 
 export const process: CallRow<'process'> = {
