@@ -24,7 +24,7 @@ cpSync(join(top, 'src'), join(out, 'src'), {
   recursive: true,
   filter: (path) => path !== page && (statSync(path).isDirectory() || !/\.(ts|md|png)$/.test(path)),
 })
-copyLockAddons(top, join(out, 'src/store/lock-addons'))
+copyLockAddons(top, join(out, 'src/store/disk/lock-addons'))
 copyCodeLibraries(top, join(out, 'src/executors/code-libraries'))
 const notices = noticesOf(top, await carriedFolders(top))
 writeFileSync(join(out, 'THIRD-PARTY-NOTICES.txt'), notices.join('\n---\n\n'))

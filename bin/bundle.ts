@@ -22,7 +22,7 @@ const out = resolve(process.argv[2] ?? join(top, 'dist/conveyor.mjs'))
 const addonInside: Plugin = {
   name: 'addon-inside',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/]store[\\/]lock-addon\.ts$/ }, () => ({
+    onLoad({ filter: /[\\/]src[\\/]store[\\/]disk[\\/]lock-addon\.ts$/ }, () => ({
       contents: [
         `import { loadAddon } from './bundled-addon.ts'`,
         `export const loadLockAddon = () => loadAddon(${JSON.stringify(packedAddons(), null, 2)})`,
@@ -155,7 +155,7 @@ const { outputFiles, metafile } = await build({
 })
 if (!outputFiles[0]?.text.includes('loadAddon({')) {
   throw new Error(
-    'the program no longer asks src/store/lock-addon.ts: its native part was left out',
+    'the program no longer asks src/store/disk/lock-addon.ts: its native part was left out',
   )
 }
 if (!outputFiles[0]?.text.includes('wasm: unpacked(wasm)')) {

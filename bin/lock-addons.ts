@@ -4,7 +4,7 @@
  */
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { native_platforms } from '../src/store/native-part.ts'
+import { native_platforms } from '../src/store/disk/native-part.ts'
 
 export const addon_package = 'fs-native-extensions'
 
@@ -23,7 +23,7 @@ export function lockAddons(top: string): LockAddonFile[] {
   }))
 }
 
-/** Where src/store/lock-addon looks for them, with the license under which they are passed on. */
+/** Where src/store/disk/lock-addon looks for them, with their license. */
 export function copyLockAddons(top: string, folder: string): void {
   mkdirSync(folder, { recursive: true })
   for (const { place, path } of lockAddons(top)) cpSync(path, join(folder, `${place}.node`))

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type BloomFilterBounds, newBloomFilter } from '../src/store/bloom-filter.ts'
-import { changesOf } from '../src/store/change-buffer.ts'
+import { changesOf } from '../src/store/changes/change-buffer.ts'
 import { storeOf } from '../src/store/group-commit.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'

@@ -7,8 +7,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Change, changesOf, newChangeBuffer } from '../src/store/change-buffer.ts'
-import { keyAt, valueAt } from '../src/store/change-encoding.ts'
+import { type Change, changesOf, newChangeBuffer } from '../src/store/changes/change-buffer.ts'
+import { keyAt, valueAt } from '../src/store/changes/change-encoding.ts'
 import {
   changeOffsets,
   changesAt,

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ChangeBuffer, changesOf } from '../src/store/change-buffer.ts'
+import { type ChangeBuffer, changesOf } from '../src/store/changes/change-buffer.ts'
 import {
   assertOpens,
   assertRefused,

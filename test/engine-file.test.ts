@@ -10,7 +10,7 @@ import { it } from 'node:test'
 import { metaKey } from '../src/codec/keys.ts'
 import { format } from '../src/engine/file/format.ts'
 import { openEngine } from '../src/open.ts'
-import { readOwner } from '../src/store/owner-file.ts'
+import { readOwner } from '../src/store/disk/owner-file.ts'
 import { openInProcess } from './support/in-process-tree.ts'
 import { tasksOf } from './support/tasks-of.ts'
 

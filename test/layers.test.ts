@@ -16,6 +16,8 @@ const layers = [
   'codec',
   'certs',
   'tracing',
+  'store/disk',
+  'store/changes',
   'store',
   'cluster',
   'process',
@@ -128,7 +130,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   // A process of its own.
   [/\bprocess\.(exit|on)\b/, /^store\/commit-log\/checkpoint-child\.ts$/],
   [/'lmdb'/, /^store\/lmdb\//],
-  [/fs-native-extensions\//, /^store\/lock-addon\.ts$/],
+  [/fs-native-extensions\//, /^store\/disk\/lock-addon\.ts$/],
   [/\bkey_types\b/, /^codec\/keys\.ts$/],
   [/String\.fromCharCode\(/, /^codec\/(keys|json-scanner|task-history)\.ts$/],
   [/\bJSON\.parse\(/, /^codec\/(json|json-exact|json-scanner)\.ts$/],

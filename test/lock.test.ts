@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
-import { lockFile } from '../src/store/file-lock.ts'
+import { lockFile } from '../src/store/disk/file-lock.ts'
 import { openInProcess } from './support/in-process-tree.ts'
 import { type BuiltChild, buildChild } from './support/store-child.ts'
 

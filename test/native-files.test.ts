@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { lockAddons } from '../bin/lock-addons.ts'
-import { native_platforms, nativeFault } from '../src/store/native-part.ts'
+import { native_platforms, nativeFault } from '../src/store/disk/native-part.ts'
 import { codePath, node_flags, tempFolder, top } from './support/package-folder.ts'
 
 const folder = tempFolder()
@@ -152,7 +152,7 @@ describe('the file of the lock', () => {
       delete report.header.glibcVersionRuntime
       process.report.getReport = () => report`
     const script = join(folder.path, 'lock.mjs')
-    const module = JSON.stringify(pathToFileURL(codePath('src/store/file-lock')).href)
+    const module = JSON.stringify(pathToFileURL(codePath('src/store/disk/file-lock')).href)
     writeFileSync(
       script,
       `import { lockFile } from ${module}

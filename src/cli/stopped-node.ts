@@ -10,7 +10,7 @@ import { readKeyFile } from '../engine/access/encryption-key-file.ts'
 import { keyCheckIn } from '../engine/access/secrets.ts'
 import { checkStore } from '../engine/file/check.ts'
 import type { Admin, AdminArgs } from '../server/admin/verbs.ts'
-import { lockFile } from '../store/file-lock.ts'
+import { lockFile } from '../store/disk/file-lock.ts'
 import { openReadOnly, type ReadOnlyFile } from '../store/read-only.ts'
 import { unreachableError } from './exit-codes.ts'
 

@@ -8,7 +8,7 @@
  * commits, in small parts and only while lookups are made.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
-import { hashOf } from './hash-index.ts'
+import { hashOf } from './changes/hash-index.ts'
 import type { Tree } from './tree.ts'
 
 export interface BloomFilter {

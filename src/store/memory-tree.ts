@@ -1,7 +1,7 @@
 /** The tree in memory, for tests and for `:memory:`. */
 import type { Key } from '../codec/keys.ts'
 import { fault } from '../core/faults.ts'
-import { newSortedKeys } from './sorted-index.ts'
+import { newSortedKeys } from './changes/sorted-index.ts'
 import type { Entry } from './store.ts'
 import type { Tree } from './tree.ts'
 

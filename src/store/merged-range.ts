@@ -2,7 +2,7 @@
  * A merge iterator: one range over several sources in key order, such as the change buffers over a
  * tree and the tree itself.
  */
-import type { Change } from './change-buffer.ts'
+import type { Change } from './changes/change-buffer.ts'
 import type { Entry } from './store.ts'
 
 interface Source {

@@ -9,9 +9,9 @@ import { constants, existsSync } from 'node:fs'
 import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { removeSegments } from './commit-log/recovery.ts'
-import { type FileLock, lockFile } from './file-lock.ts'
-import { fileFault, syncFolder, syncPath, writeFault } from './file-system.ts'
-import { type OwnerRecord, readOwner } from './owner-file.ts'
+import { type FileLock, lockFile } from './disk/file-lock.ts'
+import { fileFault, syncFolder, syncPath, writeFault } from './disk/file-system.ts'
+import { type OwnerRecord, readOwner } from './disk/owner-file.ts'
 
 /**
  * What belongs to a data file. The owner record and LMDB's table of readers say nothing once their

@@ -5,7 +5,7 @@
  */
 import type { Key } from '../codec/keys.ts'
 import { type Fault, fault } from '../core/faults.ts'
-import type { ChangeBuffer } from './change-buffer.ts'
+import type { ChangeBuffer } from './changes/change-buffer.ts'
 import type { BackupFile, Entry, FileNumbers } from './store.ts'
 
 export interface Tree {

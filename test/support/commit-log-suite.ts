@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type ChangeBuffer, changesOf } from '../../src/store/change-buffer.ts'
+import { type ChangeBuffer, changesOf } from '../../src/store/changes/change-buffer.ts'
 import type { Frame } from '../../src/store/commit-log/frame.ts'
 import type { CommitLogWriter } from '../../src/store/commit-log/writer.ts'
 

@@ -4,7 +4,7 @@
  * and commits in a loop, as an owner does.
  */
 import { writeSync } from 'node:fs'
-import { type FileLock, lockFile } from '../../src/store/file-lock.ts'
+import { type FileLock, lockFile } from '../../src/store/disk/file-lock.ts'
 import { openInProcess } from './in-process-tree.ts'
 
 const [path = '', mode] = process.argv.slice(2)

@@ -5,7 +5,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isOpenToOthers } from '../../store/file-system.ts'
+import { isOpenToOthers } from '../../store/disk/file-system.ts'
 
 export interface CertificateFacts {
   readonly path: string

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { cut } from '../../console/diagram/text.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
-import { lockFile } from '../../store/file-lock.ts'
+import { lockFile } from '../../store/disk/file-lock.ts'
 import { connectOwner, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
 import { file_flags, flag } from '../flag.ts'

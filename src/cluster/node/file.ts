@@ -6,7 +6,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault, isFault } from '../../core/faults.ts'
-import { changesOf } from '../../store/change-buffer.ts'
+import { changesOf } from '../../store/changes/change-buffer.ts'
 import { frameOf } from '../../store/commit-log/checkpoint.ts'
 import type { CommitLog } from '../../store/commit-log/commit-log.ts'
 import { type Frame, frameCrc } from '../../store/commit-log/frame.ts'

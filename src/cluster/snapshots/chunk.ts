@@ -3,7 +3,7 @@
  * checksum, the id of its snapshot and its number from 1, so that a damaged, missing or foreign
  * chunk is never taken for the next one.
  */
-import { encodeChange, encodedBytes } from '../../store/change-encoding.ts'
+import { encodeChange, encodedBytes } from '../../store/changes/change-encoding.ts'
 import {
   changesAt,
   type Frame,

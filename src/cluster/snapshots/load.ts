@@ -5,8 +5,8 @@
  */
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import { newChangeBuffer } from '../../store/change-buffer.ts'
-import { valueBytesAt } from '../../store/change-encoding.ts'
+import { newChangeBuffer } from '../../store/changes/change-buffer.ts'
+import { valueBytesAt } from '../../store/changes/change-encoding.ts'
 import { frameOf } from '../../store/commit-log/checkpoint.ts'
 import { changeOffsets, type Frame } from '../../store/commit-log/frame.ts'
 import { manifest_key } from '../../store/commit-log/manifest.ts'

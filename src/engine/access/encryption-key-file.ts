@@ -12,7 +12,7 @@ import {
   settledUninterrupted,
   syncFolder,
   uninterrupted,
-} from '../../store/file-system.ts'
+} from '../../store/disk/file-system.ts'
 
 export interface KeyFile {
   readonly key: Buffer | undefined

@@ -7,8 +7,8 @@
  * commits, and none means `no_space`.
  */
 import { fault } from '../../core/faults.ts'
-import type { ChangeBuffer } from '../change-buffer.ts'
-import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../change-encoding.ts'
+import type { ChangeBuffer } from '../changes/change-buffer.ts'
+import { keyBytesAt, keyStart, type Offset, valueBytesAt } from '../changes/change-encoding.ts'
 import { hasRoomFor, type Load, large_value_bytes } from '../lmdb/disk-space.ts'
 import { lastOfRuns, putFences, removeFences } from '../lmdb/full-pages.ts'
 import type { LmdbTree, LmdbWriter, WritableTree, WriteJob } from '../lmdb/lmdb-tree.ts'

@@ -4,7 +4,7 @@
  */
 import type { Emit } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'
-import { isFull } from '../file-system.ts'
+import { isFull } from '../disk/file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { newSlowWatch } from '../slow-watch.ts'
 import type { SliceBounds } from './bounds.ts'

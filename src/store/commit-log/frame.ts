@@ -7,14 +7,14 @@
  *    12  number of changes (4)
  *    16  sequence number: one more than that of the frame before (8)
  *    24  id of the commit log (8)
- *    32  changes (store/change-encoding; the last one of a key wins), zeros up to a multiple of 64
+ *    32  changes (changes/change-encoding; the last of a key wins), zeros up to a multiple of 64
  *
  * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so a scan finds
  * the frames after damaged bytes. The id is random and secret, so no caller's data can pass for a
  * frame.
  */
 import { crc32 } from 'node:zlib'
-import { nextOffset, type Offset } from '../change-encoding.ts'
+import { nextOffset, type Offset } from '../changes/change-encoding.ts'
 
 export interface Frame {
   /** Id of the commit log. */

@@ -7,7 +7,7 @@
  * number sort orders, stably. Keys that still agree go on with the next word. Each round reads four
  * bytes of each key, so no choice of keys is slow, and a run in order already is not sorted.
  */
-import { keyBytesAt, keyStart, type Offset } from '../change-encoding.ts'
+import { keyBytesAt, keyStart, type Offset } from '../changes/change-encoding.ts'
 
 const word_bytes = 4
 /** Runs up to this length are sorted by insertion. */

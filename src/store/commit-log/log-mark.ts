@@ -12,7 +12,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { parsePlain } from '../../codec/json.ts'
-import { settledUninterrupted } from '../file-system.ts'
+import { settledUninterrupted } from '../disk/file-system.ts'
 import { placedMark, readMark } from '../lmdb/marks.ts'
 import { page_bytes_max, readMetas } from '../lmdb/pages.ts'
 

@@ -4,8 +4,8 @@
  */
 import { type Emit, emitNothing } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
-import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
-import { fileFault, isFull } from '../file-system.ts'
+import { type ChangeBuffer, newChangeBuffer } from '../changes/change-buffer.ts'
+import { fileFault, isFull } from '../disk/file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { Tree } from '../tree.ts'
 import type { CommitLogBounds } from './bounds.ts'

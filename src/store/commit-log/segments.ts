@@ -13,8 +13,8 @@
  */
 import { dirname } from 'node:path'
 import { fault } from '../../core/faults.ts'
-import { newChangeBuffer } from '../change-buffer.ts'
-import { fileFault, isFull, settledUninterrupted, syncFolder } from '../file-system.ts'
+import { newChangeBuffer } from '../changes/change-buffer.ts'
+import { fileFault, isFull, settledUninterrupted, syncFolder } from '../disk/file-system.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { CommitLog, NewFrame } from './commit-log.ts'
 import type { Manifest } from './manifest.ts'

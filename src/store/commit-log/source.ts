@@ -4,7 +4,7 @@
  */
 import type { Emit } from '../../core/events.ts'
 import type { Fault } from '../../core/faults.ts'
-import type { ChangeBuffer } from '../change-buffer.ts'
+import type { ChangeBuffer } from '../changes/change-buffer.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import type { BackupFile } from '../store.ts'
 import type { Tree } from '../tree.ts'

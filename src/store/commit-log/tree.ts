@@ -18,8 +18,8 @@
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
-import type { ChangeBuffer } from '../change-buffer.ts'
-import { isFull } from '../file-system.ts'
+import type { ChangeBuffer } from '../changes/change-buffer.ts'
+import { isFull } from '../disk/file-system.ts'
 import { growthOf, spareBytes } from '../lmdb/disk-space.ts'
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 import { mergedRange } from '../merged-range.ts'

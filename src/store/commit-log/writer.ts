@@ -6,9 +6,9 @@
  * The arena of a memtable is aligned memory with the bytes of the segment's file at the same
  * positions, so frames are built in place and written from there.
  */
-import { type ChangeBuffer, newChangeBuffer } from '../change-buffer.ts'
-import { keyAt } from '../change-encoding.ts'
-import { hashOf } from '../hash-index.ts'
+import { type ChangeBuffer, newChangeBuffer } from '../changes/change-buffer.ts'
+import { keyAt } from '../changes/change-encoding.ts'
+import { hashOf } from '../changes/hash-index.ts'
 import { boundsFor } from './bounds.ts'
 import type { CommitLog } from './commit-log.ts'
 import { changeOffsets, changesAt, type Frame, frameBytes, framesIn, sealFrame } from './frame.ts'

@@ -8,7 +8,7 @@
  */
 import { constants as system } from 'node:os'
 import { fault } from '../../core/faults.ts'
-import { isFull, uninterrupted } from '../file-system.ts'
+import { isFull, uninterrupted } from '../disk/file-system.ts'
 import { newWriter, openDatabase } from './database.ts'
 import { full_disk_bytes } from './disk-space.ts'
 import type { WritableTree } from './lmdb-tree.ts'

@@ -5,9 +5,9 @@
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../../codec/keys.ts'
-import type { KeyBytes } from '../change-encoding.ts'
-import { fileFault } from '../file-system.ts'
-import { nativeFault } from '../native-part.ts'
+import type { KeyBytes } from '../changes/change-encoding.ts'
+import { fileFault } from '../disk/file-system.ts'
+import { nativeFault } from '../disk/native-part.ts'
 import type { LmdbWriter } from './lmdb-tree.ts'
 
 export interface LmdbOptions extends RootDatabaseOptions {

@@ -7,7 +7,7 @@
  * before the end of the commit.
  */
 import type { Key } from '../../codec/keys.ts'
-import { keyAt, type Offset } from '../change-encoding.ts'
+import { keyAt, type Offset } from '../changes/change-encoding.ts'
 import { key_bytes_max } from '../tree.ts'
 import type { LmdbTree, LmdbWriter } from './lmdb-tree.ts'
 

@@ -4,7 +4,7 @@
  *
  * LMDB ends the process for a foreign file or a damaged page, so magic number and pages are checked
  * before LMDB opens the file, or those of a large file before LMDB reads them (checked-reads). The
- * caller must hold the file's lock (store/file-lock).
+ * caller must hold the file's lock (store/disk/file-lock).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
-import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../file-system.ts'
+import { fileFault, settledUninterrupted, syncFolder, syncPath } from '../disk/file-system.ts'
 import { newCheckedReads } from './checked-reads.ts'
 import { openingFault } from './damage.ts'
 import { lmdbOptions, openDatabase } from './database.ts'

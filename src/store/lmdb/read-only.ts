@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, statSync } from 'node:fs'
 import { typeOfKey } from '../../codec/keys.ts'
-import { fileFault } from '../file-system.ts'
+import { fileFault } from '../disk/file-system.ts'
 import type { Entry } from '../store.ts'
 import type { Tree } from '../tree.ts'
 import { damageOf, openingFault } from './damage.ts'

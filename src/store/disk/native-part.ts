@@ -2,7 +2,7 @@
  * The native files that a data file needs, those of lmdb and of the file lock: one sentence with
  * the remedy where one does not load on this machine. An engine in memory loads neither.
  */
-import { type Fault, fault } from '../core/faults.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 
 /** The platforms that both parts have a native file for. */
 export const native_platforms: readonly string[] = [

@@ -2,11 +2,11 @@
  * Changes by key, in memory: the writes of transactions until their commit and, after it, the
  * memtable of a commit log segment.
  *
- * Changes are encoded one after the other in one arena (store/change-encoding), without an object
+ * Changes are encoded one after the other in one arena (change-encoding), without an object
  * per change. A hash index finds the last change of a key; a sorted index is built when a range is
  * first read. Returned values are slices of the arena, valid until the buffer is changed.
  */
-import type { Key } from '../codec/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 import {
   encodeChange,
   encodedBytes,

@@ -4,7 +4,7 @@
  * killed process left is ignored.
  */
 import { readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { parsePlain } from '../codec/json.ts'
+import { parsePlain } from '../../codec/json.ts'
 
 export interface OwnerRecord {
   readonly pid: number

@@ -7,7 +7,7 @@
  *
  * An arena is a buffer that holds many of them; an offset is the first byte of one in its arena.
  */
-import type { Key } from '../codec/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 
 export type Offset = number
 

@@ -2,7 +2,7 @@
  * Keys in byte order. `SortedKeys` keeps them in order at every moment; `SortedIndex` puts off the
  * sorting until a range is read, because most keys of a change buffer are only looked up by name.
  */
-import type { Key } from '../codec/keys.ts'
+import type { Key } from '../../codec/keys.ts'
 import { firstByteAt, keyAt, type Offset } from './change-encoding.ts'
 
 export interface SortedKeys {

@@ -1,11 +1,11 @@
 /**
- * A hash table from a key to the offset of its last change in an arena (store/change-encoding): one
+ * A hash table from a key to the offset of its last change in an arena (change-encoding): one
  * array of integers, which the garbage collector need not trace. Open addressing, at most half
  * full. A slot is a hash and the offset plus one, so zeros are free slots and untouched memory is
  * not used.
  */
-import type { Key } from '../codec/keys.ts'
-import { systemChance } from '../core/clock.ts'
+import type { Key } from '../../codec/keys.ts'
+import { systemChance } from '../../core/clock.ts'
 import { hasKeyAt, haveSameKey, type Offset } from './change-encoding.ts'
 
 export interface HashIndex {

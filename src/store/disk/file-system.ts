@@ -5,7 +5,7 @@
 import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
-import { type Fault, fault } from '../core/faults.ts'
+import { type Fault, fault } from '../../core/faults.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist; create it first',
