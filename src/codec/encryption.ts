@@ -40,7 +40,7 @@ export function parseKey(text: string): Buffer | undefined {
   return key.length === encryption_key_bytes ? key : undefined
 }
 
-/** Eight hex digits by which people tell keys apart. They tell nothing of the key. */
+/** Eight hex digits that distinguish keys for people and reveal nothing of the key. */
 export function keyId(key: Buffer): string {
   return createHash('sha256').update('conveyor key').update(key).digest('hex').slice(0, 8)
 }

@@ -28,8 +28,8 @@ export interface PlainBounds {
   readonly chars_max: number
 }
 
-/** The size of a refused value is told up to here. Control characters print as six. */
-const told_chars_max = 2 * 1024 * 1024
+/** The size of a refused value is counted up to here. Control characters print as six. */
+const counted_chars_max = 2 * 1024 * 1024
 
 /** The bounds of a value that comes without a body. They refuse nothing that fits into a task. */
 export function plainBounds(limits: Limits, levels_around = 0): PlainBounds {
@@ -37,7 +37,7 @@ export function plainBounds(limits: Limits, levels_around = 0): PlainBounds {
   return {
     nesting_max: nesting_max - levels_around,
     values_max: Math.max(body_values_max, task_bytes_max / value_bytes),
-    chars_max: Math.max(told_chars_max, task_bytes_max),
+    chars_max: Math.max(counted_chars_max, task_bytes_max),
   }
 }
 
@@ -165,7 +165,7 @@ function hasToJson(value: object): value is { toJSON(key: string): unknown } {
 /** What a digit of a bigint counts: to print one takes time that grows faster than its length. */
 const digit_chars = 128
 
-/** Stands in a copy for what a toJSON that throws would return. */
+/** In a copy, the value of a toJSON that throws. */
 const to_json_threw = Symbol('toJSON threw')
 
 /**

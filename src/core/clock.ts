@@ -71,7 +71,7 @@ export function newAlarm(clock: Clock, ring: () => void): Alarm {
   let cancel = (): void => {}
   return {
     ringBy(at_ms) {
-      // A timer that is late, because the clock was set forward, is set anew.
+      // A timer that is late, because the clock was set forward, is set again.
       if (at_ms >= rings_ms && rings_ms > clock.now_ms()) return
       cancel()
       rings_ms = Math.min(at_ms, rings_ms)

@@ -52,9 +52,11 @@ export interface Counters {
   countOp(kind: OpKind, code: string): void
   /** Counts a request that was answered as before; its ops are not counted again. */
   countReplay(): void
-  /** The beginning of a request; 0 while nobody measures. */
+  /** The beginning of a request; 0 while nothing is measured. */
   beginRequest(): number
-  /** Counts an answer, `ok` or the code of its fault; tells its time since `began_ms`, unless 0. */
+  /**
+   * Counts an answer, `ok` or the code of its fault; reports its time since `began_ms`, unless 0.
+   */
   countRequest(server: ServerName, code: string, began_ms?: number): void
   countJob(kind: JobKind, result: JobResult): void
   /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
@@ -80,7 +82,7 @@ export interface Counters {
 
 type CommitListener = Required<DurationListener>['commit']
 
-/** `watchCommits` sets who is told of each commit; undefined while nobody measures. */
+/** `watchCommits` sets the listener of commits; undefined while nothing is measured. */
 export function newCounters(
   watchCommits: (listener: CommitListener | undefined) => void = () => {},
 ): Counters {

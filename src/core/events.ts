@@ -1,6 +1,6 @@
 /**
- * Tells events to whoever listens: the log, the counters, and subscribers elsewhere in the process.
- * What happens calls `emit` where it happens, once, and knows nothing of them.
+ * Emits events to the listeners: the log, the counters, and subscribers elsewhere in the process.
+ * The code in which something happens calls `emit` once and does not know them.
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from './clock.ts'
@@ -10,11 +10,11 @@ import { type Logger, newLog } from './log.ts'
 export type Emit = (event: EventName, fields: EventFields) => void
 
 export interface Events {
-  /** Tells all listeners, and the logger. Never throws. */
+  /** Calls all listeners, and the logger. Never throws. */
   readonly emit: Emit
   /** The returned function ends it. */
   on(listener: Emit): () => void
-  /** Tells at once what was left out of the log, and sets no timer any more. */
+  /** Logs at once how many lines were left out, and ends the timer. */
   close(): void
 }
 
@@ -43,7 +43,7 @@ const frames_max = 20
 const frame = /^ {4}at (?:[\w$.<>[\] ]{1,100} \()?(?:file:|node:|\/|<anonymous>)[^\n]*$/
 
 /**
- * What the event of a bug has: the kind of an exception that nobody expected, and the frames of its
+ * What the event of a bug has: the kind of an unexpected exception, and the frames of its
  * stack. Its message stays out, because it may quote what was being worked on.
  */
 export function bugFields(error: unknown): EventFields {
@@ -65,7 +65,7 @@ export function bugFields(error: unknown): EventFields {
   }
 }
 
-/** Tells a bug as an event, and then whoever asked for bugs. */
+/** Emits a bug as an event, then calls `onBug`. */
 export function bugReporter(emit: Emit, onBug?: (error: unknown) => void): (bug: unknown) => void {
   return (bug) => {
     emit('bug', bugFields(bug))
@@ -73,5 +73,5 @@ export function bugReporter(emit: Emit, onBug?: (error: unknown) => void): (bug:
   }
 }
 
-/** For whom nothing is to be told. */
+/** A no-op. */
 export const emitNothing: Emit = () => {}

@@ -23,7 +23,7 @@ export interface JsonObject {
 
 /**
  * A JSON object as text. codec/json makes it; `objectOf` parses it at the first read and keeps the
- * object in `memo`, which nobody may change.
+ * object in `memo`, which must not change.
  */
 export interface Doc {
   readonly text: string
@@ -46,7 +46,7 @@ export interface Caller {
   readonly trace?: TraceContext | undefined
 }
 
-/** What tells two signed requests of a user apart. */
+/** What distinguishes two signed requests of a user. */
 export interface SignedRequest {
   readonly timestamp_s: number
   /** In hex. It covers timestamp and body. */

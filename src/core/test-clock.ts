@@ -18,7 +18,7 @@ export interface TestClock extends Clock {
   nextWake_ms(): number | undefined
 }
 
-/** A clock for `EngineOptions.clock` that stands still until it is moved. */
+/** A clock for `EngineOptions.clock` that only moves on request. */
 export function testClock(start_ms = 1_700_000_000_000): TestClock {
   let now_ms = start_ms
   const timers = new Set<{ readonly at_ms: number; readonly fn: () => void }>()

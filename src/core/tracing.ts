@@ -63,14 +63,14 @@ export interface SpanEnd {
   readonly at_ms?: number
 }
 
-/** Whether the spans of a trace are recorded, as far as its context tells. */
+/** Whether the spans of a trace are recorded, as far as its context says. */
 export function isSampled(context: TraceContext | undefined): context is TraceContext {
   return context !== undefined && (context.flags & 1) === 1
 }
 
 /**
- * The trace that the ops of a request belong to. One that the request has not brought and that the
- * sampler does not want is none: nobody else knows of it.
+ * The trace that the ops of a request belong to; undefined for one that the server began and the
+ * sampler does not record.
  */
 export function traceOfSpan(
   { context }: Span,

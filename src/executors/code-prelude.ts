@@ -66,7 +66,7 @@ export const prelude_src = `(() => {
     if (!has(library)) {
       throw new Failure('require("' + name + '") is served where the code names it in quotes')
     }
-    // By assignment: a variable that code declares by the same name cannot be defined anew.
+    // By assignment: a variable that code declares by the same name cannot be defined again.
     return globalThis[global] = get(library)
   })
 

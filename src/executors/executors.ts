@@ -32,7 +32,7 @@ const once: JobRetry = { attempts_max: 1, backoff_ms: 0 }
 /** A handler removed during an attempt must not make its failure final: the job waits. */
 const until_handled: JobRetry = { attempts_max: Number.POSITIVE_INFINITY, backoff_ms: 1_000 }
 
-/** Throws a RangeError that names an entry of `allow_hosts` which is no `host:port`. */
+/** Throws a RangeError that names an entry of `allow_hosts` that is not `host:port`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
   const { limits, clock, chance, allow_hosts, handlers } = options
   readAllowHosts(allow_hosts)

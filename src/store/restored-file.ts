@@ -19,7 +19,7 @@ import { type OwnerRecord, readOwner } from './disk/owner-file.ts'
  */
 const ends = ['', '-log-0', '-log-1', '.key', '.key.new']
 
-/** No name that somebody would give a file: what has it takes the place of the data file. */
+/** A file of this name takes the place of the data file at the next opening. */
 const restoredPath = (path: string): string => `${path}.restore-decided`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 
@@ -65,8 +65,8 @@ function hasEnded(owner: OwnerRecord | undefined): boolean {
 
 /**
  * Keeps the data file and what belongs to it under names that begin with `aside`, and answers with
- * them. Nothing is removed: each gets a second name, but a key a copy, because whoever puts another
- * key in place writes into the file. The caller must hold the lock.
+ * them. Nothing is removed: each gets a second name, but a key a copy, because another key is
+ * written into the file. The caller must hold the lock.
  */
 export async function keepAside(path: string, aside: string): Promise<string[]> {
   const kept: string[] = []

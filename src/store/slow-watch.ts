@@ -11,7 +11,7 @@ export interface SlowWatch {
   ended(now_ms: number, fields?: EventFields): void
   /** For how long one is under way; 0 where none is. */
   ms(): number
-  /** Whether one is under way that was told of. */
+  /** Whether one is under way that was reported. */
   isSlow(): boolean
 }
 

@@ -60,7 +60,7 @@ export interface Store {
   commit_ms(): number
   /** Whether a checkpoint waits for the disk for longer than a commit may take. */
   isCheckpointSlow(): boolean
-  /** Whether so many are free; if not, `no_space` is told, unless the disk is not yet full. */
+  /** Whether so many are free; if not, and the disk is full, emits `no_space`. */
   hasRoom(bytes: number): boolean
   /** Whether the disk was full, and not much more is free than requests need at least. */
   isFull(): boolean
@@ -68,7 +68,7 @@ export interface Store {
   damage(): Promise<string[]>
   /** Writes a synced copy of the durable state to a new file, and reads it back. */
   backup(path: string): Promise<BackupFile>
-  /** As of now, for those who watch the store; costs no system call. */
+  /** As of now; costs no system call. */
   numbers(): StoreNumbers
   /** Calls the listener after each commit; one at a time, no one by default. */
   onCommit(listener: CommitListener | undefined): void

@@ -21,7 +21,7 @@ export interface Tree {
   commit(changes: ChangeBuffer): Promise<void>
   /** Calls back once, with the cause, when no further commit is possible. */
   onBroken?(callback: (cause: unknown) => void): void
-  /** Tells the event of such a cause; without it that is `store_failed`, which is of a disk. */
+  /** Emits the event of such a cause; without it that is `store_failed`, the event of a disk. */
   emitBroken?(cause: unknown): void
   /**
    * Why nothing may be read, and nothing new be taken, for a while: another process may own the
@@ -32,7 +32,7 @@ export interface Tree {
   commitLogError?(): string | undefined
   /**
    * The close begins: a commit whose outcome cannot be found out within so long is given up then,
-   * so that nobody waits for it.
+   * so that no caller waits for it.
    */
   endWithin?(ms: number): void
   /** Free bytes on the disk and in the file; undefined for a tree in memory. */

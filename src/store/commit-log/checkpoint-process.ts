@@ -151,12 +151,12 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
   stdin.write(text)
 
   async function send(job: WriteJob): Promise<void> {
-    const { frames, ...told } = job
+    const { frames, ...head } = job
     const bytes = frames.reduce((sum, { length }) => sum + length, 0)
-    stdin.write(`${JSON.stringify({ ...headOf(told), bytes } satisfies JobHead)}\n`)
+    stdin.write(`${JSON.stringify({ ...headOf(head), bytes } satisfies JobHead)}\n`)
     for (const all of frames) {
       for (let at = 0; at < all.length && !has_ended; at += chunk_bytes) {
-        // Streams do not take memory that threads can share, as that of the commit log is.
+        // Streams do not take shared memory, as that of the commit log is (segment-file).
         const chunk = Buffer.from(all.subarray(at, at + chunk_bytes))
         if (stdin.write(chunk)) continue
         await new Promise<void>((resolve) => {

@@ -83,11 +83,11 @@ export async function openCommitLogTree(
    * a file sums that has lost those of its last pages; a large one gets them later.
    */
   async function commitFirst(): Promise<void> {
-    const is_told = known?.state !== undefined || recovered !== undefined
+    const has_record = known?.state !== undefined || recovered !== undefined
     const has_sums = tree.has_last_sums || tree.verified() !== undefined
-    if ((claim.size === 0 && is_told && has_sums) || isEmpty(tree)) return
-    const told = is_told ? {} : { manifest: { ...manifest, is_open: true } }
-    await tree.write({ frames: [frameOf(claim)], ...told })
+    if ((claim.size === 0 && has_record && has_sums) || isEmpty(tree)) return
+    const required = has_record ? {} : { manifest: { ...manifest, is_open: true } }
+    await tree.write({ frames: [frameOf(claim)], ...required })
   }
   const commit_log = await openIt().catch((error) => {
     throw openingFault(path, error)

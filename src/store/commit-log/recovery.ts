@@ -212,7 +212,7 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Whoever copies the file of a running process alone needs to know the way that works. */
+/** The file of a running process may have been copied alone, so this names what works. */
 const restore_help =
   'run `npx conveyor restore BACKUP`; `npx conveyor backup FILE` copies a file that is in use'
 

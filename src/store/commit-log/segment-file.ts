@@ -194,7 +194,7 @@ function tryBlock(fd: number): Promise<void> {
   return writeAll(fd, empty_block, block_bytes)
 }
 
-/** What the disk takes in part is written on, which tells why it did. */
+/** Goes on after a partial write; the next write fails with the reason. */
 function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
   return new Promise((resolve, reject) => {
     write(fd, blocks, 0, blocks.length, at, (error, written) => {

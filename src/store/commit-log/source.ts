@@ -46,16 +46,16 @@ export interface CommitLogOpening {
   bytes(count: number): Buffer
   /**
    * What makes a new state one of the engine's; undefined if it is one. Throws where this program
-   * cannot own the state: it is of a newer format, or of another program.
+   * cannot own the state: it is of another format or program.
    */
   claim(found: Pick<Tree, 'get' | 'range'>): ChangeBuffer | undefined
   /** Rejects where this node lacks the key of the secrets in the state. */
   checkKey(found: Pick<Tree, 'get' | 'range'>): Promise<void>
-  /** Who reads what this node has while another owns the data; undefined where nobody does. */
+  /** Reads what this node has while another owns the data; undefined where nothing does. */
   readonly reads?: StandbyReads | undefined
 }
 
-/** The one who is told awaits each answer before it goes on: nothing is taken meanwhile. */
+/** The caller awaits each answer before it takes more. */
 export interface StandbyReads {
   /** Once the copy has had all that was committed. */
   begin(copy: StandbyCopy): Promise<void>

@@ -41,7 +41,7 @@ async function removeLeft(parent: string, begin: string): Promise<void> {
   const names = await readdir(parent).catch(() => [])
   for (const name of names.filter((one) => one.startsWith(begin))) {
     const path = join(parent, name)
-    // Without the file of the lock it is being made just now, or is somebody else's.
+    // Without the file of the lock it is just being made, or belongs to another program.
     if (!existsSync(lockPath(path))) continue
     const lock = await lockIn(path)
     if (lock === undefined) continue

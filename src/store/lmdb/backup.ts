@@ -21,8 +21,8 @@ import { checkedPages, metasOf, summed } from './page-sums.ts'
 const slice_bytes = 1024 * 1024
 /** Entries read before the event loop gets a turn. */
 const slice_entries = 512
-/** Of more damage, only the number is said. */
-const told_max = 10
+/** More damage is only counted. */
+const listed_max = 10
 /** Of the name of a damaged copy. */
 const damaged_end = '.damaged'
 
@@ -101,13 +101,13 @@ async function damageIn(copy: string): Promise<Damage | undefined> {
   const pages = await damageOf(copy, Number.POSITIVE_INFINITY, { ...summed, onValue })
   const count = pages.length + tasks.length
   if (count === 0) return undefined
-  const told = tasks.slice(0, Math.max(0, told_max - pages.length))
-  const process = await processesOf(copy, new Set(told))
-  const says = told.map((obj_id) => {
+  const listed = tasks.slice(0, Math.max(0, listed_max - pages.length))
+  const process = await processesOf(copy, new Set(listed))
+  const says = listed.map((obj_id) => {
     const conv = process.get(obj_id)
     return `task ${obj_id}${conv === undefined ? '' : ` of process ${conv}`} is damaged`
   })
-  return { count, says: [...pages.slice(0, told_max), ...says] }
+  return { count, says: [...pages.slice(0, listed_max), ...says] }
 }
 
 /** A damaged record does not say its process; the keys of its index do. */

@@ -46,7 +46,7 @@ export async function openWritableTree(
         // LMDB writes again what was interrupted, but a sync only with its whole commit.
         uninterrupted(() => db.transactionSync(put))
       } catch (error) {
-        // The last commit stands if its successor's pages could not be written.
+        // The last commit is intact if the pages of the next one could not be written.
         if (isFull(error) || isShortWrite(error))
           throw fault('no_space', undefined, { cause: error })
         broken = error

@@ -44,7 +44,7 @@ export const lmdbOptions: LmdbOptions = {
     readKey: (source: KeyBytes, from: number, to: number) => source.latin1Slice(from, to),
   },
   // A batch is its own commit. The batch of an event turn around it would have a second promise,
-  // which nobody holds and which rejects too.
+  // which is not handled and rejects too.
   eventTurnBatching: false,
   // A batch starts when it is complete, so that one that breaks off writes nothing.
   batchStartThreshold: Number.MAX_SAFE_INTEGER,

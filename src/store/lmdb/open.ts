@@ -35,7 +35,7 @@ export interface OpenLmdbOptions extends LmdbTreeOptions {
 
 /**
  * The file is created (mode 0600) if missing or empty. What it holds is durable once this resolves,
- * as whoever writes over the commit log needs it. Throws `not_a_database` for a foreign or
+ * before the commit log is overwritten. Throws `not_a_database` for a foreign or
  * truncated file and `not_possible` for a path that cannot be used, each with a sentence that says
  * what to do. Slots of dead readers are freed.
  */

@@ -70,7 +70,7 @@ export function magicIn(start: Buffer): 'both' | 'one' | 'none' {
 
 /**
  * Both meta pages of a file that begins with these bytes, the older one first; undefined if they
- * are none, or not those of two transactions that follow each other.
+ * are invalid, or not those of two successive transactions.
  */
 export function readMetas(start: Buffer): readonly [Meta, Meta] | undefined {
   if (magicIn(start) !== 'both') return undefined

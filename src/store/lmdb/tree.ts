@@ -35,7 +35,7 @@ export const quick_bytes_max = 64 * 1024 * 1024
 /** No scan of the entries finds them. */
 const sums_keys = keysOfType('page_sum')
 
-/** Of a file with more damaged pages, no more are told. */
+/** More damaged pages of a file are not listed. */
 const damage_max = 100
 
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
