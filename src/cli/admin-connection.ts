@@ -19,7 +19,6 @@ import type { Env, Io } from './io.ts'
 import { stoppedNode } from './stopped-node.ts'
 import { dbOf, type Given } from './verb.ts'
 
-/** What a verb does without a file. */
 type IfMissing = 'refuse' | 'create' | 'in_memory'
 
 /**
@@ -78,7 +77,6 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
   }
 }
 
-/** The engine options that come from the environment alone. */
 export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
   const { CONVEYOR_KEY: secret_key, CONVEYOR_RUNTIME_DIR: runtime_dir } = env
   return {

@@ -22,7 +22,6 @@ export interface Failure {
   readonly warnings?: readonly Mistake[]
 }
 
-/** The arguments are wrong. */
 export function usageError(text: string): Error {
   return Object.assign(new Error(text), { code: 'usage', exit: exits.usage })
 }
@@ -77,7 +76,6 @@ function mistakesText(count: number): string {
   return `${count} ${count === 1 ? 'mistake' : 'mistakes'} in the definition, nothing was stored`
 }
 
-/** An invalid option, described by its message. */
 export function isRangeError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'RangeError'
 }

@@ -30,7 +30,6 @@ export interface Io {
   readonly program: string
   /** The version of Node, as `v20.20.2`. */
   readonly node: string
-  /** Whether a process of this machine runs. */
   isAlive(pid: number): boolean
   sleep_ms(ms: number): Promise<void>
   /** Calls `fn` once when the process is asked to end; the returned function removes it. */
@@ -44,7 +43,6 @@ export interface Io {
   kill(): void
 }
 
-/** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>
 
 /** Resolves when the stream has taken the text, which slows a fast writer down. */
@@ -138,4 +136,15 @@ export async function* linesOf(
     }
   }
   if (bytes > 0) yield take()
+}
+
+/** Asks for the number of what a command changes; true if the next line of input is this number. */
+export async function isConfirmed(io: Io, asks: string, number: number): Promise<boolean> {
+  await print(io.stderr, asks)
+  for await (const line of linesOf(io.stdin, 100)) {
+    if ('text' in line && line.text.trim() === String(number)) return true
+    break
+  }
+  await print(io.stderr, 'that is not the number, nothing was changed\n')
+  return false
 }

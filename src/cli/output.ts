@@ -11,7 +11,6 @@ import { type Io, print } from './io.ts'
 import { clean, linesText, table } from './text.ts'
 import { type Given, isOn } from './verb.ts'
 
-/** One JSON document on one line. */
 export function printJson(io: Io, json: string): Promise<void> {
   return print(io.stdout, `${json}\n`)
 }

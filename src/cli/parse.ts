@@ -14,7 +14,6 @@ export type Parsed =
   | { readonly kind: 'help'; readonly verb?: Verb; readonly group?: string }
   | { readonly kind: 'version' }
 
-/** Throws a usage fault. */
 export function parseWords(argv: readonly string[], env: Env, verbs: readonly Verb[]): Parsed {
   const [first, second] = argv
   if (first === undefined) throw usageError('name a verb: see `npx conveyor --help`')

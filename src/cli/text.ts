@@ -33,7 +33,6 @@ export function fields(
   return columns(rows.filter(([, value]) => value !== undefined) as [string, string][])
 }
 
-/** Each text on a line. */
 export function linesText(lines: readonly string[]): string {
   return lines.map((line) => `${clean(line)}\n`).join('')
 }

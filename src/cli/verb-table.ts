@@ -41,7 +41,6 @@ export const verbs: readonly Verb[] = [
   doctorVerb,
 ]
 
-/** The help on all verbs, or on those whose first word is `group`. */
 export function helpOfAll(verbs: readonly Verb[], group?: string): string {
   const rows = verbs.filter((verb) => group === undefined || verb.name.startsWith(`${group} `))
   return [

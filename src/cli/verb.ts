@@ -9,7 +9,6 @@ export interface Verb {
   readonly words: readonly Word[]
   readonly flags: readonly Flag[]
   readonly says: string
-  /** More lines of its own help. */
   readonly notes?: readonly string[]
   run(given: Given, io: Io): Promise<Exit>
 }
@@ -22,7 +21,6 @@ export interface Given {
   readonly env: Env
 }
 
-/** A required word. */
 export function word(given: Given, at: number): string {
   return given.words[at] as string
 }

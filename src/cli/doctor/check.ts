@@ -5,7 +5,6 @@ export type Level = 'ok' | 'warn' | 'bad'
 
 export interface Verdict {
   readonly level: Level
-  /** One sentence. */
   readonly says: string
   /** What to do, where something is to be done; cli/program.ts says how commands are quoted. */
   readonly help?: string

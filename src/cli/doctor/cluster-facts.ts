@@ -7,7 +7,6 @@ import type { Io } from '../io.ts'
 
 export interface ClusterFacts {
   readonly status?: ClusterStatus
-  /** Why there is none. */
   readonly fault?: string
   readonly answer_ms: number
   /** By how much the clock of the database is ahead of this machine's. */

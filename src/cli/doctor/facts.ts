@@ -24,9 +24,13 @@ import { openReadOnly } from '../../store/read-only.ts'
 import { connectOwner } from '../admin-connection.ts'
 import type { Io } from '../io.ts'
 import { readingStore } from '../stopped-node.ts'
-import { type CertificateFacts, certificateFacts } from './certificates.ts'
 import { type ClusterFacts, clusterFacts } from './cluster-facts.ts'
-import { type SystemLimits, systemLimits } from './system-limits.ts'
+import {
+  type CertificateFacts,
+  certificateFacts,
+  type SystemLimits,
+  systemLimits,
+} from './machine-facts.ts'
 
 export interface FileFacts {
   readonly path: string
@@ -54,7 +58,6 @@ export interface Facts {
   readonly native_faults?: readonly string[]
   readonly is_full: boolean
   readonly public_url?: string
-  /** As it was named. */
   readonly db: string
   readonly file?: FileFacts
   readonly key_file?: FileFacts
@@ -89,7 +92,6 @@ export interface DoctorOptions {
   readonly public_url: string | undefined
   readonly commit_log: string | undefined
   readonly partition: number
-  /** CONVEYOR_KEY. */
   readonly secret_key: string | undefined
 }
 

@@ -9,13 +9,12 @@ import { boundsFor } from '../../store/commit-log/bounds.ts'
 import { isOpenToOthers } from '../../store/disk/file-system.ts'
 import { shellWord } from '../program.ts'
 import { bytesText, spanText, timeText } from '../text.ts'
-import type { CertificateFacts } from './certificates.ts'
 import { bad, type Check, follow_sentence, ok, type Verdict, warn } from './check.ts'
 import type { Facts } from './facts.ts'
+import type { CertificateFacts } from './machine-facts.ts'
 
 const day_ms = 86_400_000
 
-/** File systems by the number that the system gives them. */
 const file_systems: ReadonlyMap<number, readonly [name: string, kind: 'network' | 'memory']> =
   new Map([
     [0x6969, ['NFS', 'network']],

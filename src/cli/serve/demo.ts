@@ -54,7 +54,6 @@ export function demoText(demo: Demo, url: string): string {
   ].join('\n')
 }
 
-/** For `serve --json`. */
 export function demoJson(demo: Demo): object {
   const { state } = demo
   return {

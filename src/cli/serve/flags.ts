@@ -1,13 +1,13 @@
 /** The flags of `serve`, and the limits that they give. */
 import { lease_default_ms } from '../../cluster/node/settings.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
+import type { Tracing } from '../../core/tracing.ts'
 import type { ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, flag, json_flag } from '../flag.ts'
 import { type Given, isOn, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'
-import { traces_flag } from './traces.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
   name: name.replaceAll('_', '-'),
@@ -89,7 +89,10 @@ export const serve_flags: readonly Flag[] = [
   flag('stale-reads-max-age MS', 'refuse reads of what may be older (default none)'),
   flag('unsafe-commit-log', 'take a database whose settings may lose what was answered'),
   log_level_flag,
-  traces_flag,
+  flag(
+    'traces',
+    'make spans for the OpenTelemetry SDK that `node --import` has registered (default off)',
+  ),
   db_flag,
   json_flag,
   ...limit_flags,
@@ -127,4 +130,17 @@ export function staleAgeOf(given: Given): number | undefined {
   if (age === undefined) return undefined
   if (!isOn(given, 'stale-reads')) throw usageError('--stale-reads-max-age is for --stale-reads')
   return wholeNumber('stale-reads-max-age', age)
+}
+
+/** Undefined without the flag. Refuses it where the package is not installed. */
+export async function tracingOf(given: Given): Promise<Tracing | undefined> {
+  if (!isOn(given, 'traces')) return undefined
+  try {
+    const { openTelemetryTracing } = await import('../../tracing/opentelemetry.ts')
+    return openTelemetryTracing()
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error
+    throw usageError('--traces needs @opentelemetry/api: `npm install @opentelemetry/api`')
+  }
 }

@@ -20,7 +20,6 @@ export interface LineSink {
 export interface LineSinkOptions {
   readonly open: () => LineStream
   readonly clock: Clock
-  /** Writes the line with the count of dropped lines. */
   readonly emitDropped: (count: number) => void
 }
 

@@ -33,7 +33,6 @@ const close_ms_max = 1_000
 /** LMDB may print these failures too, without a line end. */
 const beside_lmdb = /"event":"(?:store|checkpoint)_failed"/
 
-/** Throws a usage fault for a level that there is not. */
 export async function openServeLog(
   given: Given,
   io: Pick<Io, 'lines' | 'clock' | 'kill'>,

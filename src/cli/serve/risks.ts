@@ -24,7 +24,6 @@ export interface Configured {
   readonly file_system: number | undefined
   readonly uid: number
   readonly now_ms: number
-  /** Of the servers that have one. */
   readonly certificates_until_ms: Readonly<Record<string, number>>
 }
 
@@ -116,7 +115,6 @@ const risks: readonly Risk[] = [
   },
 ]
 
-/** What is risky, and the sentence of each. */
 export function risksOf(
   configured: Configured,
 ): { readonly what: string; readonly says: string }[] {

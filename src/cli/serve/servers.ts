@@ -119,14 +119,12 @@ function httpAddressOf(flag: ServerFlag, given: string): HttpAddress | undefined
 }
 
 export interface RunningServers {
-  /** The URL with the base path. */
   readonly http: string | undefined
   readonly http_sync: string | undefined
   readonly operator: string | undefined
   /** The operator's page, and what makes a one-time link to it. */
   readonly page: string | undefined
   readonly link: OperatorServer['link'] | undefined
-  /** HOST:PORT. */
   readonly grpc: string | undefined
   /** Drains all, each within the engine's `drain_ms_max` from now. */
   drain(): Promise<void>

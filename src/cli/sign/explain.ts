@@ -124,7 +124,6 @@ export function curlLine(request: {
 
 const shown_chars_max = 400
 
-/** The text of the body, of a long one its beginning and end. */
 function shown(body: Buffer): string {
   const text = body.toString('utf8')
   if (text.length <= shown_chars_max) return text

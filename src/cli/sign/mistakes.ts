@@ -14,14 +14,12 @@ export interface FoundSignature {
   readonly mistakes: readonly string[]
 }
 
-/** The order of the parts and the digest, which together make a form of signature. */
 interface Form {
   readonly says: string
   readonly kind: SignatureKind
   digest(parts: { timestamp: string; key: Buffer; body: Buffer }): Buffer
 }
 
-/** Two mistakes are tried for bodies up to this size. */
 const pair_bytes_max = 65_536
 
 /** Undefined where no usual mistake leads to this signature (hex in either case, or base64). */
@@ -129,7 +127,6 @@ const forms: readonly Form[] = [
   form('hmac', plain_sha256, sha256((t, s, b) => [s, t, b])),
 ]
 
-/** The sentences that name the mistakes, without repeats. */
 export function usualMistakes(parts: SignedParts): readonly string[] {
   const { timestamps, secrets, bodies } = variantsOf(parts)
   const said = [...timestamps, ...secrets, ...bodies].map(([says]) => says)

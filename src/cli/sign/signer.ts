@@ -23,7 +23,6 @@ export const secret_notes = [
 
 export const body_note = 'FILE holds the body; without it, or as -, standard input does.'
 
-/** The file of the body; `-` is standard input. */
 export function fileOf(given: Given): string {
   return given.words[0] ?? '-'
 }
@@ -35,7 +34,6 @@ export function baseOf(given: Given, otherwise = ''): string {
   throw usageError('--url takes the address of the server, such as http://127.0.0.1:8080')
 }
 
-/** Throws a usage fault if something is missing. */
 export async function readSigner(
   given: Given,
   io: Io,

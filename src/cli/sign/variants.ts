@@ -111,7 +111,6 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
   return [...variants, latin1, ...reserialised(text, as)]
 }
 
-/** The same JSON as other programs write it. */
 function reserialised(
   text: string,
   as: (says: string, made: string) => Variant<Buffer>,

@@ -72,7 +72,6 @@ export function rowsOf(facts: Facts): Row[] {
   })
 }
 
-/** Commands as they are run here, on this file. */
 function withWords(row: Row, given: Given, program: string): Row {
   if (row.help === undefined) return row
   return { ...row, help: withProgram(withFile(row.help, given), program) }

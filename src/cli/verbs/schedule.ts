@@ -132,7 +132,6 @@ function whenText({ cron, every_ms, at_ms, timezone }: ScheduleInfo): string {
   return every_ms === undefined ? `once, ${timeText(at_ms ?? 0)}` : `every ${every_ms / 1_000} s`
 }
 
-/** In the zone, and in UTC. */
 function timesOf(ms: number | null, timezone: string): readonly [string, string] {
   if (ms === null) return ['-', '-']
   const utc = timeText(ms)

@@ -11,7 +11,7 @@ import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
-import { limitsOf, replayOf, serve_flags, staleAgeOf } from '../serve/flags.ts'
+import { limitsOf, replayOf, serve_flags, staleAgeOf, tracingOf } from '../serve/flags.ts'
 import { printClosed, printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
@@ -24,7 +24,6 @@ import {
   wantedServers,
 } from '../serve/servers.ts'
 import { killIfHung, newStop, type Stop, untilEnd } from '../serve/stop.ts'
-import { tracingOf } from '../serve/traces.ts'
 import { variablesOf } from '../serve/variables-file.ts'
 import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
 
@@ -94,7 +93,6 @@ interface Setup {
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
   emitRisksOnce(engine: Engine): Promise<void>
-  /** As that of `openEngine`. */
   readonly probe: boolean
 }
 

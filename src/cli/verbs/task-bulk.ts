@@ -10,10 +10,9 @@ import type { Admin } from '../../server/admin/verbs.ts'
 import type { SentBulk, SentJob } from '../../task-operations/searches.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Flag, file_flags, flag, words } from '../flag.ts'
-import { type Io, print } from '../io.ts'
+import { type Io, isConfirmed, print } from '../io.ts'
 import { jsonOf, printDone, printList, taskJson } from '../output.ts'
 import { clean, timeText } from '../text.ts'
 import { type Given, isOn, text, type Verb, word } from '../verb.ts'
@@ -81,7 +80,6 @@ export async function changeMany(given: Given, io: Io, action: BulkAction): Prom
   })
 }
 
-/** Counts what the filter finds. */
 async function tryOut(
   admin: Admin,
   io: Io,
@@ -154,7 +152,6 @@ function countsText({ matched, changed, skipped, refused }: SentJob): string {
 
 const told_every_ms = 1_000
 
-/** Prints a line on stderr, at most once a second. */
 function newProgress(io: Io): (says: string) => Promise<void> {
   let told_ms = io.clock.now_ms()
   return async (says) => {

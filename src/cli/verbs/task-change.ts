@@ -28,7 +28,6 @@ interface ChangeVerb {
   readonly action: BulkAction
   readonly says: string
   readonly flags: readonly Flag[]
-  /** Changes the one task that is named. */
   one(given: Given, io: Io): Promise<Exit>
 }
 

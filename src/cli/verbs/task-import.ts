@@ -157,7 +157,6 @@ function stoppedFault(run: Run, error: unknown): Error {
 
 const progress_every_ms = 1_000
 
-/** Prints progress for people, at most once a second, and at the end. */
 async function printProgress(run: Run, is_last: boolean): Promise<void> {
   const { io, json, started_ms, created, refused } = run
   const now_ms = io.clock.now_ms()

@@ -3,11 +3,14 @@
  * stderr how far the search has come, and where it ends before all is found, the cursor to go on
  * with.
  */
+
 import { defined } from '../../core/defined.ts'
 import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
+import type { TaskWait } from '../../engine/tasks/waits.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import type { SentPage, SentQuery } from '../../task-operations/searches.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
+import { type WaitPart, waitParts } from '../../task-operations/wait-parts.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { file_flags, flag, words } from '../flag.ts'
@@ -15,7 +18,6 @@ import { type Io, print } from '../io.ts'
 import { printDone, printLines, taskJson } from '../output.ts'
 import { columns, table, timeText } from '../text.ts'
 import { type Given, isOn, text, type Verb } from '../verb.ts'
-import { whyText } from '../wait-text.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
 
 export const listVerb: Verb = {
@@ -171,4 +173,32 @@ function rowOf(task: TaskView, with_process: boolean): string[] {
     node_title,
     whyText(task),
   ]
+}
+
+/** Why the task is where it is; empty for one that has ended. */
+function whyText({ status, status_details, wait }: TaskView): string {
+  if (status === 'failed') return `failed: ${status_details?.tag ?? '-'}`
+  return wait === undefined ? '' : [...waitTexts(wait), ...lastError(wait, 'short')].join(', ')
+}
+
+export function waitRows({ wait }: TaskView): [label: string, value: string | undefined][] {
+  return [
+    ['waits for', wait && waitTexts(wait).join(', ')],
+    ['last error', wait && lastError(wait, 'full')[0]],
+  ]
+}
+
+function waitTexts(wait: TaskWait): string[] {
+  return waitParts(wait).map((parts) => parts.map(textOf).join(''))
+}
+
+function textOf(part: WaitPart): string {
+  if (typeof part === 'string') return part
+  return 'at_ms' in part ? timeText(part.at_ms) : part.obj_id
+}
+
+function lastError({ last_error }: TaskWait, form: 'short' | 'full'): string[] {
+  if (last_error === undefined) return []
+  const { tag, description } = last_error
+  return [form === 'short' || description === '' ? tag : `${tag}: ${description}`]
 }

@@ -66,7 +66,6 @@ export function dataOf(given: Given): string {
   throw usageError(`--data is not a JSON object; ${wrong}`)
 }
 
-/** Applies one op and prints its result. */
 export async function applyOp(
   given: Given,
   io: Io,

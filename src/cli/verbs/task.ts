@@ -8,11 +8,10 @@ import type { Io } from '../io.ts'
 import { printDone, taskJson } from '../output.ts'
 import { fields, table, timeText } from '../text.ts'
 import { type Given, isOn, text, type Verb, word } from '../verb.ts'
-import { waitRows } from '../wait-text.ts'
 import { jobsVerb } from './task-bulk.ts'
 import { changeVerbs } from './task-change.ts'
 import { createFromFile } from './task-import.ts'
-import { countVerb, listVerb } from './task-list.ts'
+import { countVerb, listVerb, waitRows } from './task-list.ts'
 import {
   applyOp,
   conv_word,

@@ -7,10 +7,9 @@ import { defined } from '../../core/defined.ts'
 import { console_rights, type Sign } from '../../engine/api/user-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { isConfirmed } from '../confirm.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { file_flags, flag, words } from '../flag.ts'
-import { decodeText, type Io, readInput } from '../io.ts'
+import { decodeText, type Io, isConfirmed, readInput } from '../io.ts'
 import { idJson, jsonOf, membersOf, printDone, printList } from '../output.ts'
 import { fields, linesText, timeText } from '../text.ts'
 import { durationMs } from '../times.ts'
@@ -176,7 +175,6 @@ export const userVerbs: readonly Verb[] = [
   },
 ]
 
-/** Undefined to make a new key file. */
 async function newKeyOf(given: Given, io: Io): Promise<string | undefined> {
   const path = text(given, 'new-key-file')
   const { CONVEYOR_NEW_KEY } = given.env

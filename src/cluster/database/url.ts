@@ -18,7 +18,6 @@ import { hostAndPort, isLoopback } from '../../core/host.ts'
 
 export interface Database {
   readonly hosts: readonly Host[]
-  /** The name of this node. */
   readonly node: string
   /** Also takes settings that can lose what was answered. */
   readonly unsafe: boolean
@@ -30,7 +29,6 @@ export interface Database {
   readonly found: { was_right: boolean }
 }
 
-/** What pg connects with. */
 export interface DatabaseLogin {
   readonly host: string
   readonly port: number

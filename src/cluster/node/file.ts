@@ -105,7 +105,6 @@ export interface NodeCopy {
   readonly file: NodeFile
   /** Takes frames that follow the last one. */
   take(frames: readonly Frame[]): Promise<void>
-  /** The last durable frame. */
   last(): LastFrame
 }
 

@@ -48,7 +48,6 @@ export interface NodeLife {
   /** The data of this node, before the join of its data file; undefined after its end. */
   data(): NodeData | undefined
   hasLease(): boolean
-  /** How long the last append took. */
   append_ms(): number
   /** Undefined except for an owner. */
   snapshots(): ReturnType<Snapshots['state']> | undefined

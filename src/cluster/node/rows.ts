@@ -79,7 +79,6 @@ export async function removeNodeRow(
 export interface Registration {
   /** The row has this position from the next beat on. */
   report(seq: number): void
-  /** Writes the row now. */
   beat(): void
   /** Frees the name; takes a beat at most. */
   leave(): Promise<void>
@@ -92,9 +91,7 @@ export interface RegistrationOptions extends Waiting {
   readonly address: string
   /** The same for each process with this file since the system started, or empty. */
   readonly holder: string
-  /** Random. */
   readonly start_id: string
-  /** Position that the data file has. */
   readonly seq: number
   /** As `NodeRow.reached`. */
   reached(): number

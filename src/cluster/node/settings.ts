@@ -18,7 +18,6 @@ export interface PostgresLogOptions {
   readonly lease_ms?: number
   /** Accepts a database whose settings can lose what was answered; default false. */
   readonly unsafe?: boolean
-  /** When and how fast an owner writes snapshots. */
   readonly snapshot?: SnapshotOptions
   /** Replaces the system's in tests; it must never be set. */
   readonly clock?: Clock
@@ -40,7 +39,6 @@ const lease_ms_min = 100
 /** The least time for an answer of the database, however short the lease. */
 const answer_ms_min = 1_000
 
-/** Throws `not_possible`. */
 export function nodeSettings(options: PostgresLogOptions): NodeSettings {
   const { node, address = '', partition = 0, lease_ms = lease_default_ms } = options
   const { clock = steadyClock } = options

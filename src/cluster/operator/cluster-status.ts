@@ -39,7 +39,6 @@ export interface ClusterStatus {
     readonly is_alive: boolean
   } | null
   readonly epoch: number
-  /** Of the last frame. */
   readonly position: number
   readonly members: readonly NodeReport[]
   readonly log: { readonly frames: number; readonly bytes: number }

@@ -112,7 +112,6 @@ export async function renewOwnerRow(
   return rows[0] ?? false
 }
 
-/** Does nothing in another epoch. */
 export async function releaseOwnerRow(
   connection: Connection,
   partition: number,

@@ -21,7 +21,6 @@ export interface SnapshotSize {
   readonly bytes: number
 }
 
-/** A complete one. */
 export interface Snapshot extends SnapshotSize, Pick<SnapshotDraft, 'id' | 'seq' | 'last_crc'> {}
 
 /** Locks the row of the owner in epoch $2 until the commit. */

@@ -20,7 +20,6 @@ import { completeSnapshot, type SnapshotSize, writeSnapshot } from './rows.ts'
 import { truncate } from './truncation.ts'
 
 export interface SnapshotJob {
-  /** Of the data file. */
   readonly path: string
   readonly url: string
   readonly node: string

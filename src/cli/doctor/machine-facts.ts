@@ -1,6 +1,6 @@
 /**
- * The certificates of a folder as `serve --tls` reads it: until when each is valid, what issued it,
- * whether its key is there, is its own and is closed to others. No key is kept.
+ * Facts of the machine for `doctor`: the certificates of a folder as `serve --tls` reads it, and the
+ * limits of open files and memory that the system sets to a process (on Linux). No key is kept.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
@@ -9,13 +9,11 @@ import { isOpenToOthers } from '../../store/disk/file-system.ts'
 
 export interface CertificateFacts {
   readonly path: string
-  /** Why it cannot be read. */
   readonly trouble?: string
   readonly from_ms: number
   readonly until_ms: number
   /** The names of a server, as `DNS:localhost, IP Address:127.0.0.1`. */
   readonly names: string
-  /** Whether ca.crt has issued it. */
   readonly is_issued: boolean
   /** Undefined where a key is not needed here. */
   readonly key?: 'fits' | 'another' | 'missing' | 'open'
@@ -64,7 +62,6 @@ async function keyState(
   }
 }
 
-/** The certificate, or why it cannot be read. */
 async function certificateAt(path: string): Promise<X509Certificate | string> {
   try {
     return new X509Certificate(await readFile(path))
@@ -72,4 +69,41 @@ async function certificateAt(path: string): Promise<X509Certificate | string> {
     const { code } = error as NodeJS.ErrnoException
     return code === 'ENOENT' ? 'is missing' : 'is no certificate that can be read'
   }
+}
+
+export interface SystemLimits {
+  readonly files_max?: number
+  /** How many the process that holds the file has open. */
+  readonly files_open?: number
+  readonly memory_bytes_max?: number
+}
+
+export async function systemLimits(pid: number | undefined): Promise<SystemLimits> {
+  const process = `/proc/${pid ?? 'self'}`
+  const [limits, group] = await Promise.all([
+    systemText(`${process}/limits`),
+    systemText(`${process}/cgroup`),
+  ])
+  const [, soft, hard] = /^Max open files\s+(\d+|unlimited)\s+(\d+|unlimited)/m.exec(limits) ?? []
+  // Node raises its own limit to the hard one at the start.
+  const files_max = Number(pid === undefined ? hard : soft)
+  const open = pid === undefined ? [] : await readdir(`${process}/fd`).catch(() => [])
+  const [, path = '/'] = /^0::(\/.*)$/m.exec(group) ?? []
+  const found = await Promise.all(
+    [`/sys/fs/cgroup${path}/memory.max`, '/sys/fs/cgroup/memory.max', v1_path].map(systemText),
+  )
+  const memory = found.map((text) => Number.parseInt(text, 10)).find((one) => one > 0)
+  return {
+    ...(Number.isFinite(files_max) ? { files_max } : {}),
+    ...(open.length > 0 ? { files_open: open.length } : {}),
+    ...(memory === undefined || memory > no_limit_bytes ? {} : { memory_bytes_max: memory }),
+  }
+}
+
+const v1_path = '/sys/fs/cgroup/memory/memory.limit_in_bytes'
+/** Control groups v1 report no limit as a number near 2⁶³. */
+const no_limit_bytes = 2 ** 50
+
+async function systemText(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '')
 }
