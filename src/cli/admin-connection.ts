@@ -3,7 +3,6 @@
  * because this process ends soon), else calls the holder over its admin socket. The holder may come
  * or go in between, and short verbs hold the file for a moment, so it retries for about a second.
  */
-
 import { existsSync } from 'node:fs'
 import { defined } from '../core/defined.ts'
 import { isFault } from '../core/faults.ts'

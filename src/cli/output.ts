@@ -3,7 +3,6 @@
  * ids are numbers; tables, fields and lines for people. Text for people has no control characters:
  * titles and refs are callers' text, and a terminal would obey them.
  */
-
 import type { ResultView } from '../task-operations/task-actions.ts'
 import type { TaskView } from '../task-operations/task-view.ts'
 import { type Exit, exits } from './exit-codes.ts'

@@ -3,7 +3,6 @@
  * as `npx conveyor VERB`, which works beside an installed package, as for an embedder; the command
  * line prints the words by which it was started itself.
  */
-
 import type { Given } from './verb.ts'
 
 /** How the sources quote the program. */

@@ -1,7 +1,6 @@
 /**
  * The table of verbs, in the order of the help, and the help that is printed from it.
  */
-
 import { db_flag, type Flag, json_flag } from './flag.ts'
 import { columns } from './text.ts'
 import type { Verb } from './verb.ts'

@@ -3,7 +3,6 @@
  * nothing. A file that no process holds is locked while it is read, and not checkpointed; the
  * holder of an open file answers over its admin socket. Unknown facts are undefined.
  */
-
 import { realpath, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { within } from '../../core/clock.ts'

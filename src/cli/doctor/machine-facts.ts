@@ -1,6 +1,6 @@
 /**
- * Facts of the machine for `doctor`: the certificates of a folder as `serve --tls` reads it, and the
- * limits of open files and memory that the system sets to a process (on Linux). No key is kept.
+ * Facts of the machine for `doctor`: the certificates of a folder as `serve --tls` reads it, and
+ * the limits of open files and memory that the system sets to a process (on Linux). No key is kept.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'

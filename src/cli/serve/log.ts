@@ -2,7 +2,6 @@
  * The log of `serve`: JSON lines by pino on standard error, one for each event (core/event-table)
  * from the wanted level on. pino is loaded here only.
  */
-
 import type { Clock } from '../../core/clock.ts'
 import { defined } from '../../core/defined.ts'
 import { type Emit, newEvents } from '../../core/events.ts'

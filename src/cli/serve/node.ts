@@ -4,7 +4,6 @@
  * operator's listener answers in every role. The others are open only at the owner, so that callers
  * of a standby are refused before they send anything; with `--stale-reads` a standby answers reads.
  */
-
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'

@@ -3,7 +3,6 @@
  * and drains them together, so that a signal gives every caller the same time. gRPC and the
  * operator's listener are loaded only if they are wanted.
  */
-
 import { readFileSync } from 'node:fs'
 import { missingOf, serverFiles } from '../../certs/folder.ts'
 import { defined } from '../../core/defined.ts'

@@ -3,7 +3,6 @@
  * owner. The verbs use the database alone; the password comes from where libpq takes it, never from
  * an argument.
  */
-
 import { existsSync } from 'node:fs'
 import { type Connection, isAway } from '../../cluster/database/connection.ts'
 import { initCluster } from '../../cluster/database/schema.ts'

@@ -2,7 +2,6 @@
  * `process import`: reads files, folders and archives, and passes their texts to the engine, which
  * stores all of them or none. Prints a summary at the end, also for a refused import.
  */
-
 import { existsSync } from 'node:fs'
 import { defined } from '../../core/defined.ts'
 import { isFault } from '../../core/faults.ts'

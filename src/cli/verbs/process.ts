@@ -2,7 +2,6 @@
  * The `process` verbs: export, list, show, share, pause and remove processes. Import and aliases
  * have their own files.
  */
-
 import { newDrawings } from '../../console/diagram/drawings.ts'
 import { mermaidOf } from '../../console/diagram/mermaid.ts'
 import { svgOf } from '../../console/diagram/svg.ts'

@@ -3,7 +3,6 @@
  * and checked there completely, with its key, before anything is replaced; what was there stays
  * under another name. The backup itself is never opened for writing.
  */
-
 import { constants, existsSync } from 'node:fs'
 import { chmod, copyFile, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'

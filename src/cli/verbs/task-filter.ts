@@ -2,7 +2,6 @@
  * The flags that filter tasks, for `task list` and for work on many tasks. They have no environment
  * variables, which could change what a command touches. The engine checks the names.
  */
-
 import { isObject, parseJson, stringifyJson } from '../../codec/json.ts'
 import { statuses } from '../../codec/task-record.ts'
 import { defined } from '../../core/defined.ts'

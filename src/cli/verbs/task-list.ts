@@ -3,7 +3,6 @@
  * stderr how far the search has come, and where it ends before all is found, the cursor to go on
  * with.
  */
-
 import { defined } from '../../core/defined.ts'
 import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
 import type { TaskWait } from '../../engine/tasks/waits.ts'

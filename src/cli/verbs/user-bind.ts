@@ -3,7 +3,6 @@
  * their kind (`dns:`, `cn:` …), so that a host name is never taken for a person. A running server
  * uses the change from the next call on.
  */
-
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
 import { file_flags, flag, words } from '../flag.ts'

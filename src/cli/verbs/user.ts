@@ -2,7 +2,6 @@
  * `user add`, `list`, `rotate`, `remove` and `rekey`: the users who may sign requests. A new secret
  * is printed once and never read from the command line.
  */
-
 import { defined } from '../../core/defined.ts'
 import { console_rights, type Sign } from '../../engine/api/user-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
