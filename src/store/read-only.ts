@@ -2,6 +2,9 @@
  * Reads a closed data file without any change: what the commit log holds beyond LMDB is laid over
  * it in memory. The caller holds the lock.
  */
+
+import { closeSync, openSync, statSync } from 'node:fs'
+import { typeOfKey } from '../codec/keys.ts'
 import type { Fault } from '../core/faults.ts'
 import { copy_mark, readLogMark } from './commit-log/log-mark.ts'
 import { decodeManifest, type Manifest, manifest_key } from './commit-log/manifest.ts'
@@ -14,10 +17,16 @@ import {
   readNodeMark,
 } from './commit-log/node-mark.ts'
 import { changesIn, knownLog, recoverCommitLog, recoveredFrames } from './commit-log/recovery.ts'
+import { fileFault } from './disk/file-system.ts'
 import { copyDatabase } from './lmdb/backup.ts'
-import { openLmdbReadOnly } from './lmdb/read-only.ts'
+import { damageOf, openingFault } from './lmdb/damage.ts'
+import type { FileUsage } from './lmdb/lmdb-tree.ts'
+import { magicOf, notOurs } from './lmdb/open.ts'
+import { checkedPages, damaged_meta, damagedPages } from './lmdb/page-sums.ts'
+import { quick_bytes_max } from './lmdb/tree.ts'
 import { mergedRange } from './merged-range.ts'
 import type { BackupFile, Entry, View } from './store.ts'
+import type { Tree } from './tree.ts'
 
 export interface ReadOnlyFile extends View {
   /** Commits that are in the commit log alone. */
@@ -49,7 +58,7 @@ export async function openReadOnly(
   path: string,
   { takes_nodes = false }: { readonly takes_nodes?: boolean } = {},
 ): Promise<ReadOnlyFile> {
-  const tree = await openLmdbReadOnly(path)
+  const tree = await openPages(path)
   try {
     const is_alone = (await readLogMark(path)) !== undefined
     const mark = is_alone ? undefined : readNodeMark(tree)
@@ -90,5 +99,56 @@ export async function openReadOnly(
   } catch (error) {
     await tree.close()
     throw error
+  }
+}
+
+interface ReadOnlyTree extends Pick<Tree, 'get' | 'range' | 'close'> {
+  /** As that of `LmdbTree`. */
+  damage(): Promise<string[]>
+  usage(): Pick<FileUsage, 'end_bytes'>
+}
+
+const damage_max = 100
+
+/** Throws as `openLmdbTree`; a read throws `not_a_database` for a page that is damaged. */
+async function openPages(path: string): Promise<ReadOnlyTree> {
+  const magic = await magicOf(path)
+  if (magic !== 'both') throw magic === 'one' ? openingFault(path, damaged_meta) : notOurs(path)
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch (error) {
+    throw fileFault(path, error)
+  }
+  try {
+    const pages = checkedPages(file)
+    const is_quick = statSync(path).size <= quick_bytes_max
+    for (const damaged of is_quick ? damagedPages(pages) : []) {
+      if (damaged !== undefined) throw damaged
+    }
+    return {
+      get(key) {
+        try {
+          return pages.entries.get(key)
+        } catch (error) {
+          throw openingFault(path, error)
+        }
+      },
+      *range(from, to, reverse): Generator<Entry> {
+        try {
+          for (const entry of pages.entries.range(from, to, reverse)) {
+            if (typeOfKey(entry.key) !== 'page_sum') yield entry
+          }
+        } catch (error) {
+          throw openingFault(path, error)
+        }
+      },
+      damage: () => damageOf(path, damage_max),
+      usage: () => ({ end_bytes: (pages.meta.last_page + 1) * pages.meta.page_bytes }),
+      close: async () => closeSync(file),
+    }
+  } catch (error) {
+    closeSync(file)
+    throw openingFault(path, error)
   }
 }
