@@ -149,12 +149,10 @@ function* damages({
 
 function flip(at: number, bit: number): [string, (file: Buffer) => Buffer] {
   return [
-    `bit ${bit} and its neighbour turned`,
+    `bit ${bit} turned`,
     (file) => {
       const place = at + (bit >> 3)
-      // One alone would be put right.
-      const turned = (1 << (bit & 7)) | (1 << ((bit + 1) & 7))
-      file.writeUInt8(file.readUInt8(place) ^ turned, place)
+      file.writeUInt8(file.readUInt8(place) ^ (1 << (bit & 7)), place)
       return file
     },
   ]
