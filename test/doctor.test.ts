@@ -177,7 +177,7 @@ const judged: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ['certificates', { certificates: [{ ...certificate, until_ms: now_ms - 1 }] }, /^bad: .*has expired/],
   ['certificates', { certificates: [{ ...certificate, is_issued: false }] },     /^bad: .*not issued/],
   ['certificates', { certificates: [{ ...certificate, key: 'open' }] },          /^bad: .*read by others/],
-  ['certificates', { certificates: [{ ...certificate, trouble: 'is missing' }] }, /^bad: .*is missing/],
+  ['certificates', { certificates: [{ ...certificate, error: 'is missing' }] }, /^bad: .*is missing/],
   ['public url',   { public_url: 'http://shop.example' },            /^warn: .*no https/],
   ['public url',   { public_url: 'https://shop.example' },           /^ok/],
   ['system limits', { system: { files_max: 40, files_open: 40 } }, /^bad: it has 40 files open of 40/],

@@ -112,3 +112,14 @@ export function reasonOf(result: { proc: string; description?: string }): string
   const says = result.description === undefined ? '' : `: ${result.description}`
   return clean(`${result.proc}${says}`)
 }
+
+/** Prints a line on stderr, at most once in `every_ms`. */
+export function newProgress(io: Io, every_ms: number): (says: string) => Promise<void> {
+  let printed_ms = io.clock.now_ms()
+  return async (says) => {
+    const now_ms = io.clock.now_ms()
+    if (now_ms - printed_ms < every_ms) return
+    printed_ms = now_ms
+    await print(io.stderr, `${says}\n`)
+  }
+}

@@ -58,12 +58,12 @@ function spaceVerdict(free_bytes: number, limits: Limits): Verdict {
 }
 
 function certificateVerdict(facts: CertificateFacts, now_ms: number): Verdict {
-  const { path, trouble, from_ms, until_ms, names, is_issued, key } = facts
+  const { path, error, from_ms, until_ms, names, is_issued, key } = facts
   const is_server = path.endsWith('server.crt')
   const again = is_server
     ? health_checks.certificate.helps
     : 'make it again: `npx conveyor certs --help`'
-  if (trouble !== undefined) return bad(`${path} ${trouble}`, again)
+  if (error !== undefined) return bad(`${path} ${error}`, again)
   const until = timeText(until_ms).slice(0, 10)
   if (now_ms > until_ms) return bad(`${path} has expired on ${until}`, again)
   if (now_ms < from_ms)

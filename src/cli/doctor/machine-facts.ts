@@ -9,7 +9,7 @@ import { isOpenToOthers } from '../../store/disk/file-system.ts'
 
 export interface CertificateFacts {
   readonly path: string
-  readonly trouble?: string
+  readonly error?: string
   readonly from_ms: number
   readonly until_ms: number
   /** The names of a server, as `DNS:localhost, IP Address:127.0.0.1`. */
@@ -36,7 +36,7 @@ async function factsOf(
 ): Promise<CertificateFacts> {
   const found = await certificateAt(path)
   const none = { path, from_ms: 0, until_ms: 0, names: '', is_issued: false }
-  if (typeof found === 'string') return { ...none, trouble: found }
+  if (typeof found === 'string') return { ...none, error: found }
   const is_issued = typeof ca !== 'string' && found.checkIssued(ca) && found.verify(ca.publicKey)
   return {
     path,

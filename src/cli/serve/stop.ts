@@ -1,6 +1,6 @@
 /**
- * How `serve` ends: by a stop signal or a failure of the engine, after a drain of all that is under
- * way, and by a kill where a write hangs, because no signal ends that.
+ * How `serve` ends: by a stop signal or a failure of the engine, after a drain, or by a kill if a
+ * write hangs, because no signal ends that.
  */
 import { within } from '../../core/clock.ts'
 import type { Emit } from '../../core/events.ts'

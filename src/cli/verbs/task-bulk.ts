@@ -13,7 +13,7 @@ import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { type Flag, file_flags, flag, words } from '../flag.ts'
 import { type Io, isConfirmed, print } from '../io.ts'
-import { jsonOf, printDone, printList, taskJson } from '../output.ts'
+import { jsonOf, newProgress, printDone, printList, taskJson } from '../output.ts'
 import { clean, timeText } from '../text.ts'
 import { type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { filterOf } from './task-filter.ts'
@@ -85,7 +85,7 @@ async function tryOut(
   io: Io,
   work: SentBulk,
 ): Promise<{ readonly matched: number; readonly sample: readonly TaskView[] }> {
-  const emit = newProgress(io)
+  const emit = newProgress(io, 1_000)
   const sample: TaskView[] = []
   let [matched, scanned] = [0, 0]
   let next: { readonly cursor?: string } = {}
@@ -129,7 +129,7 @@ async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promi
       `job ${name}: if cut off, go on with \`npx conveyor task bulk ${name}\`\n`,
     )
   }
-  const emit = newProgress(io)
+  const emit = newProgress(io, 1_000)
   let job = first
   while (!job.is_done) {
     job = await resume(admin, id)
@@ -148,16 +148,4 @@ function countsText({ matched, changed, skipped, refused }: SentJob): string {
   if (skipped > 0) parts.push(`${skipped} no longer so`)
   for (const [code, count] of Object.entries(refused)) parts.push(`${count} refused, ${code}`)
   return parts.join('; ')
-}
-
-const told_every_ms = 1_000
-
-function newProgress(io: Io): (says: string) => Promise<void> {
-  let told_ms = io.clock.now_ms()
-  return async (says) => {
-    const now_ms = io.clock.now_ms()
-    if (now_ms - told_ms < told_every_ms) return
-    told_ms = now_ms
-    await print(io.stderr, `${says}\n`)
-  }
 }

@@ -1,7 +1,6 @@
 /**
- * `task list` and `task count`. A list comes page by page. A filter that rarely matches says on
- * stderr how far the search has come, and where it ends before all is found, the cursor to go on
- * with.
+ * `task list` and `task count`. A list is read page by page; a long search prints its progress on
+ * stderr, and, if it ends before everything is found, the cursor to continue with.
  */
 import { defined } from '../../core/defined.ts'
 import type { SortedBy, TaskCounts } from '../../engine/api/search-api.ts'
@@ -14,7 +13,7 @@ import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
 import { file_flags, flag, words } from '../flag.ts'
 import { type Io, print } from '../io.ts'
-import { printDone, printLines, taskJson } from '../output.ts'
+import { newProgress, printDone, printLines, taskJson } from '../output.ts'
 import { columns, table, timeText } from '../text.ts'
 import { type Given, isOn, text, type Verb } from '../verb.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
@@ -121,19 +120,16 @@ async function* pagesOf(admin: Admin, query: SentQuery, limit: number): AsyncGen
 
 const report_every_ms = 2_000
 
-/** Says how far a long search has come, and names damaged records. */
+/** Prints the progress of a long search, and names damaged records. */
 function newReport(io: Io): (page: SentPage) => Promise<void> {
+  const emit = newProgress(io, report_every_ms)
   let scanned = 0
-  let told_ms = io.clock.now_ms()
   return async (page) => {
     scanned += page.scanned
     for (const obj_id of page.damaged) {
       await print(io.stderr, `task ${obj_id} is damaged, see \`npx conveyor check\`\n`)
     }
-    const now_ms = io.clock.now_ms()
-    if (page.cursor === undefined || now_ms - told_ms < report_every_ms) return
-    told_ms = now_ms
-    await print(io.stderr, `${scanned} tasks read${reachedText(page)}\n`)
+    if (page.cursor !== undefined) await emit(`${scanned} tasks read${reachedText(page)}`)
   }
 }
 
