@@ -10,7 +10,7 @@ import { openEngine } from '../src/index.ts'
 import { parsePattern } from '../src/process/backtracking/parse.ts'
 import { compileProgram } from '../src/process/backtracking/program.ts'
 import { search } from '../src/process/backtracking/search.ts'
-import { steps_max } from '../src/process/definition-limits.ts'
+import { type Steps, steps_max } from '../src/process/definition-limits.ts'
 import {
   compiledIn,
   compilePattern,
@@ -18,7 +18,6 @@ import {
   literalPattern,
   type Slot,
 } from '../src/process/pattern.ts'
-import type { Steps } from '../src/process/steps.ts'
 import { runLogic } from './support/logic-context.ts'
 
 /** [pattern, texts in which it is found, texts in which it is not] */

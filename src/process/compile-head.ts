@@ -1,14 +1,15 @@
 /**
- * Reads what a definition says of the process itself: id, title, kind and status. Null and an empty
+ * Reads what a definition says of the process itself, id, title, kind and status, and of its nodes before their logics. Null and an empty
  * text give the defaults of kind and status.
  */
-import { isNumberToken, numberText } from '../codec/json.ts'
+import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import type { Graph } from './graph.ts'
+import { nodes_max } from './definition-limits.ts'
+import type { Graph, NodeKind, NodeName } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
-import { quoted } from './report.ts'
+import { quoted, truncated } from './report.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>
 
@@ -80,10 +81,102 @@ function statusOf(
 }
 
 /** The title of the process or of a node. */
-export function readTitle({ title }: JsonObject, place: string, mistakes: string[]): string {
+function readTitle({ title }: JsonObject, place: string, mistakes: string[]): string {
   if (typeof title === 'string') return title
   if (title !== undefined && title !== null) {
     mistakes.push(`${place}: title is ${quoted(title)}, a text was expected`)
   }
   return ''
+}
+
+/** By `obj_type`. The public editor can answer nodes of 4 from a stub; here they are run. */
+export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation', 'logic']
+
+/** What is read of all nodes before any logics are compiled, so that targets are known. */
+export interface NodeHead {
+  readonly id: string
+  readonly kind: NodeKind
+  readonly title: string
+  readonly raw: JsonObject
+}
+
+/** Nodes that have an id, by their place in the list. */
+export type Heads = ReadonlyMap<number, NodeHead>
+
+export function readNodeHeads(
+  scheme: JsonValue | undefined,
+  limits: GraphLimits,
+  mistakes: string[],
+  mistaken_nodes: Map<string, NodeName>,
+): Heads {
+  const heads = new Map<number, NodeHead>()
+  const list = listOfNodes(scheme)
+  if (list === undefined) {
+    mistakes.push('scheme: nodes was expected to be an array')
+    return heads
+  }
+  if (list.length > nodes_max) {
+    mistakes.push(`scheme: ${list.length} nodes are more than ${nodes_max}`)
+    return heads
+  }
+  const taken = new Map<string, number>()
+  for (const [at, raw] of list.entries()) {
+    const found = mistakes.length
+    const head = readNodeHead(at, raw, limits, mistakes)
+    const other = taken.get(head?.id ?? '')
+    if (head !== undefined && other !== undefined) {
+      mistakes.push(`${placeOf(at, raw)}: id ${quoted(head.id)} is that of nodes[${other}] too`)
+    } else if (head !== undefined) {
+      taken.set(head.id, at)
+      heads.set(at, head)
+    }
+    for (const text of mistakes.slice(found)) mistaken_nodes.set(text, nameOf(raw))
+  }
+  return heads
+}
+
+export function listOfNodes(scheme: JsonValue | undefined): readonly JsonValue[] | undefined {
+  return isObject(scheme) && Array.isArray(scheme.nodes) ? scheme.nodes : undefined
+}
+
+function readNodeHead(
+  at: number,
+  raw: JsonValue,
+  limits: GraphLimits,
+  mistakes: string[],
+): NodeHead | undefined {
+  const place = placeOf(at, raw)
+  if (!isObject(raw)) {
+    mistakes.push(`${place}: is ${quoted(raw)}, an object was expected`)
+    return undefined
+  }
+  const { id, obj_type } = raw
+  // Some editors write the number as text.
+  const is_text = typeof obj_type === 'string' && /^[0-4]$/.test(obj_type)
+  const kind = is_text || typeof obj_type === 'number' ? node_kinds[Number(obj_type)] : undefined
+  const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
+  if (!is_id) {
+    const wanted = `a text of 1 to ${limits.node_id_chars_max} characters`
+    mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
+  }
+  if (kind === undefined) {
+    mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 4 was expected`)
+  }
+  const title = readTitle(raw, place, mistakes)
+  return is_id ? { id, kind: kind ?? 'logic', title, raw } : undefined
+}
+
+export function nameOf(raw: JsonValue | undefined): NodeName {
+  const { id, title } = isObject(raw) ? raw : {}
+  return {
+    ...(typeof id === 'string' ? { node_id: truncated(id) } : {}),
+    ...(typeof title === 'string' ? { node_title: truncated(title) } : {}),
+  }
+}
+
+/** `nodes[3] "Wait bank"`: the place with the node's title, or its id where it has none. */
+export function placeOf(at: number, raw: JsonValue): string {
+  const names = isObject(raw) ? [raw.title, raw.id] : []
+  const name = names.find((text) => typeof text === 'string' && text !== '')
+  return name === undefined ? `nodes[${at}]` : `nodes[${at}] ${quoted(name)}`
 }

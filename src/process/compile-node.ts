@@ -8,8 +8,9 @@
  */
 import { isNumberToken, isObject, numberText, parseJson } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import type { NodeHead } from './compile-head.ts'
 import { node_parts_max, unix_seconds_max } from './definition-limits.ts'
-import type { CountSemaphor, DueTime, GraphNode, NodeKind, TimeSemaphor } from './graph.ts'
+import type { CountSemaphor, DueTime, GraphNode, TimeSemaphor } from './graph.ts'
 import type { EvaluationContext, Logic, LogicKind } from './logic.ts'
 import { handlerKind } from './logics/api-callback.ts'
 import { sumNames } from './logics/api-sum.ts'
@@ -32,17 +33,6 @@ export interface HandlerRules {
   notRun(text: string, handler_type: string | undefined): void
   /** Whether a task can reach the node. Known once all nodes are compiled. */
   isReachable(): boolean
-}
-
-/** By `obj_type`. The public editor can answer nodes of 4 from a stub; here they are run. */
-export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation', 'logic']
-
-/** What is read of all nodes before any logics are compiled, so that targets are known. */
-export interface NodeHead {
-  readonly id: string
-  readonly kind: NodeKind
-  readonly title: string
-  readonly raw: JsonObject
 }
 
 /** Compiles a node. `report` is one that adds the place of the node to each text. */

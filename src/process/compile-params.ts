@@ -4,11 +4,11 @@
  */
 import { isObject, objectOf } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import { type Steps, steps_passed, takeSteps } from './definition-limits.ts'
 import type { Graph, ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
 import { keepPattern, type Pattern } from './pattern.ts'
 import { quoted } from './report.ts'
-import { type Steps, steps_passed, takeSteps } from './steps.ts'
 import { member } from './templates/path.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 

@@ -4,22 +4,21 @@
  * nothing.
  */
 import { isObject } from '../codec/json.ts'
-import { isName } from '../codec/op.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { atOnce, type Sliced } from '../core/slices.ts'
-import { type GraphLimits, readHead, readTitle } from './compile-head.ts'
 import {
-  brokenNode,
-  compileNode,
-  type HandlerRules,
-  type NodeHead,
-  node_kinds,
-} from './compile-node.ts'
+  type GraphLimits,
+  type Heads,
+  listOfNodes,
+  nameOf,
+  placeOf,
+  readHead,
+  readNodeHeads,
+} from './compile-head.ts'
+import { brokenNode, compileNode, type HandlerRules } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
-import { nodes_max } from './definition-limits.ts'
-import { earlyCallbacks } from './early-callback.ts'
 import type { CompileResult, Graph, GraphNode, NodeName } from './graph.ts'
-import { quoted, type Report, truncated } from './report.ts'
+import { quoted, type Report } from './report.ts'
 
 /** A mistake inside a node, which refuses the definition only where a task can reach the node. */
 interface NodeMistake {
@@ -148,72 +147,6 @@ function addReachable(
   for (const id of reachable) for (const to of targets.get(id) ?? []) reachable.add(to)
 }
 
-/** Nodes that have an id, by their place in the list. */
-type Heads = ReadonlyMap<number, NodeHead>
-
-function readNodeHeads(
-  scheme: JsonValue | undefined,
-  limits: GraphLimits,
-  mistakes: string[],
-  mistaken_nodes: Map<string, NodeName>,
-): Heads {
-  const heads = new Map<number, NodeHead>()
-  const list = listOfNodes(scheme)
-  if (list === undefined) {
-    mistakes.push('scheme: nodes was expected to be an array')
-    return heads
-  }
-  if (list.length > nodes_max) {
-    mistakes.push(`scheme: ${list.length} nodes are more than ${nodes_max}`)
-    return heads
-  }
-  const taken = new Map<string, number>()
-  for (const [at, raw] of list.entries()) {
-    const found = mistakes.length
-    const head = readNodeHead(at, raw, limits, mistakes)
-    const other = taken.get(head?.id ?? '')
-    if (head !== undefined && other !== undefined) {
-      mistakes.push(`${placeOf(at, raw)}: id ${quoted(head.id)} is that of nodes[${other}] too`)
-    } else if (head !== undefined) {
-      taken.set(head.id, at)
-      heads.set(at, head)
-    }
-    for (const text of mistakes.slice(found)) mistaken_nodes.set(text, nameOf(raw))
-  }
-  return heads
-}
-
-function listOfNodes(scheme: JsonValue | undefined): readonly JsonValue[] | undefined {
-  return isObject(scheme) && Array.isArray(scheme.nodes) ? scheme.nodes : undefined
-}
-
-function readNodeHead(
-  at: number,
-  raw: JsonValue,
-  limits: GraphLimits,
-  mistakes: string[],
-): NodeHead | undefined {
-  const place = placeOf(at, raw)
-  if (!isObject(raw)) {
-    mistakes.push(`${place}: is ${quoted(raw)}, an object was expected`)
-    return undefined
-  }
-  const { id, obj_type } = raw
-  // Some editors write the number as text.
-  const is_text = typeof obj_type === 'string' && /^[0-4]$/.test(obj_type)
-  const kind = is_text || typeof obj_type === 'number' ? node_kinds[Number(obj_type)] : undefined
-  const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
-  if (!is_id) {
-    const wanted = `a text of 1 to ${limits.node_id_chars_max} characters`
-    mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
-  }
-  if (kind === undefined) {
-    mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 4 was expected`)
-  }
-  const title = readTitle(raw, place, mistakes)
-  return is_id ? { id, kind: kind ?? 'logic', title, raw } : undefined
-}
-
 function nodeReport(place: string, id: string, findings: Findings): Report {
   const { in_nodes, warnings, targets, target_conv_ids, variables } = findings
   const mistake = (text: string): void => {
@@ -235,17 +168,34 @@ function nodeReport(place: string, id: string, findings: Findings): Report {
   }
 }
 
-function nameOf(raw: JsonValue | undefined): NodeName {
-  const { id, title } = isObject(raw) ? raw : {}
-  return {
-    ...(typeof id === 'string' ? { node_id: truncated(id) } : {}),
-    ...(typeof title === 'string' ? { node_title: truncated(title) } : {}),
+/** Node ids of such waits, each with the first node with an `api` that leads there. */
+export function earlyCallbacks(nodes: ReadonlyMap<string, JsonObject>): Map<string, string> {
+  const found = new Map<string, string>()
+  // By node, the api it is reached from. One is enough, so that the time is linear.
+  const reached = new Map<string, string>()
+  const follow = (id: string, logic_at: number, api_id: string): void => {
+    const node = nodes.get(id) ?? {}
+    for (const { type, to_node_id } of listIn(node, 'logics').slice(logic_at)) {
+      if (type === 'api_callback' && !found.has(id)) found.set(id, api_id)
+      if (type === 'go') reach(String(to_node_id), api_id)
+      if (type === 'api_callback' || type === 'go' || type === 'go_if_const') return
+    }
+    for (const { type, to_node_id } of listIn(node, 'semaphors')) {
+      if (type === 'time') reach(String(to_node_id), api_id)
+    }
   }
+  const reach = (id: string, api_id: string): void => {
+    if (!reached.has(id)) reached.set(id, api_id)
+  }
+  for (const [id, raw] of nodes) {
+    const api_at = listIn(raw, 'logics').findIndex(({ type }) => type === 'api')
+    if (api_at !== -1) follow(id, api_at + 1, id)
+  }
+  for (const [id, api_id] of reached) follow(id, 0, api_id)
+  return found
 }
 
-/** `nodes[3] "Wait bank"`: the place with the node's title, or its id where it has none. */
-function placeOf(at: number, raw: JsonValue): string {
-  const names = isObject(raw) ? [raw.title, raw.id] : []
-  const name = names.find((text) => typeof text === 'string' && text !== '')
-  return name === undefined ? `nodes[${at}]` : `nodes[${at}] ${quoted(name)}`
+function listIn({ condition }: JsonObject, name: string): JsonObject[] {
+  const list: JsonValue | undefined = isObject(condition) ? condition[name] : undefined
+  return Array.isArray(list) ? list.filter(isObject) : []
 }

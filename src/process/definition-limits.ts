@@ -54,3 +54,20 @@ export const value_bounds = {
   nesting_max: data_bounds.nesting_max - 1,
   values_max: limitTable.body_values_max.value,
 }
+
+/**
+ * The steps of one logic: its funs, patterns and digests count what the data makes them compute.
+ * Spent steps also count as moves of the transaction.
+ */
+export interface Steps {
+  /** Below zero once more was asked for. */
+  left: number
+}
+
+export const steps_passed = `more than ${steps_max} steps`
+
+/** Takes steps; false where there are not so many left. */
+export function takeSteps(steps: Steps, count: number): boolean {
+  steps.left -= count
+  return steps.left >= 0
+}

@@ -1,7 +1,7 @@
 /** The compiled form of a process, which compile-process.ts makes and the engine executes. */
 import type { Doc } from '../core/model.ts'
+import type { Steps } from './definition-limits.ts'
 import type { EvaluationContext, Logic } from './logic.ts'
-import type { Steps } from './steps.ts'
 
 /** Creates a signal task when the node's task count reaches the value, and when it falls below. */
 export interface CountSemaphor {

@@ -3,9 +3,9 @@
  * a closed list. It has no access to store, clock or socket; the engine executes the command.
  */
 import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import type { Steps } from './definition-limits.ts'
 import type { CodeLibrary } from './logics/code-libraries.ts'
 import type { Report } from './report.ts'
-import type { Steps } from './steps.ts'
 
 /** Everything that a logic or a template may read. */
 export interface EvaluationContext {

@@ -18,8 +18,9 @@ import {
   pattern_chars_max,
   pattern_program_max,
   pattern_text_chars_max,
+  type Steps,
+  takeSteps,
 } from './definition-limits.ts'
-import { type Steps, takeSteps } from './steps.ts'
 
 /**
  * Whether the pattern is found in a text; false for a text over the limit, undefined where the

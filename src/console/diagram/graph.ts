@@ -5,7 +5,7 @@
  */
 import { isNumberToken, isObject, parseStored } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { node_kinds } from '../../process/compile-node.ts'
+import { node_kinds } from '../../process/compile-head.ts'
 import type { Box, Edge, Point } from './drawing.ts'
 import { cut } from './text.ts'
 import { conditionsOf, doesOf, failsOf, semaphorText } from './words.ts'

@@ -2,7 +2,7 @@
  * Runs a program on a text by backtracking. Choices and former register values are on a stack that
  * grows by at most one entry per step; the bound of steps therefore bounds time and memory.
  */
-import type { Steps } from '../steps.ts'
+import type { Steps } from '../definition-limits.ts'
 import { isKnownCode, unknown_code_steps } from './character-set.ts'
 import type { Place } from './parse.ts'
 import type { Instruction, Program } from './program.ts'

@@ -7,7 +7,7 @@
  * The only file below src/process that may import node:crypto.
  */
 import { createHash } from 'node:crypto'
-import { steps_passed, takeSteps } from '../steps.ts'
+import { steps_passed, takeSteps } from '../definition-limits.ts'
 import {
   type Expansion,
   expectText,

@@ -11,8 +11,14 @@ import type { Report } from '../report.ts'
 import type { Expansion } from '../templates/parser.ts'
 import { assignedData, readAssignments } from './assignments.ts'
 import { expanding, fail } from './failures.ts'
-import { isAbsent, readErrorNode, readFlag, readWord } from './members.ts'
-import { readId, readTargetProcess } from './target.ts'
+import {
+  isAbsent,
+  readErrorNode,
+  readFlag,
+  readId,
+  readTargetProcess,
+  readWord,
+} from './members.ts'
 
 const kind = 'copy_task'
 const tags = { overflow: 'copy_task_size_overflow_limit' }

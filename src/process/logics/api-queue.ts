@@ -11,8 +11,7 @@ import type { LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { assignedData, readAssignments } from './assignments.ts'
 import { expanding, failConversion } from './failures.ts'
-import { isAbsent, readErrorNode } from './members.ts'
-import { readId, readTargetProcess } from './target.ts'
+import { isAbsent, readErrorNode, readId, readTargetProcess } from './members.ts'
 
 export const apiQueue: LogicKind = {
   type: 'api_queue',

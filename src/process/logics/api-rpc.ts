@@ -16,8 +16,15 @@ import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { type Assignment, assignedData, readAssignments, readOwnKey } from './assignments.ts'
 import { expanding, failedExpansion } from './failures.ts'
-import { isAbsent, readErrorNode, readFlag, readTemplate, readType, readWord } from './members.ts'
-import { readTargetProcess } from './target.ts'
+import {
+  isAbsent,
+  readErrorNode,
+  readFlag,
+  readTargetProcess,
+  readTemplate,
+  readType,
+  readWord,
+} from './members.ts'
 
 const tags = { convert: 'rpc_task_wrong_convert_param' }
 

@@ -6,10 +6,10 @@
  */
 import { isNumberToken, isObject, numberText, objectOf, stringifyJson } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
+import { takeSteps } from '../definition-limits.ts'
 import { type EvaluationContext, rootNames } from '../logic.ts'
 import { compilePattern, keepPattern, literalPattern } from '../pattern.ts'
 import { quoted, type Report } from '../report.ts'
-import { takeSteps } from '../steps.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { nameTerm } from '../templates/path.ts'
 import {

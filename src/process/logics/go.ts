@@ -3,9 +3,9 @@
  * logic runs; several in order are an "or". A pattern that takes too many steps fails the logic.
  */
 import type { JsonObject } from '../../core/model.ts'
+import { steps_passed } from '../definition-limits.ts'
 import type { Command, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
-import { steps_passed } from '../steps.ts'
 import { type Condition, compileCondition } from './condition.ts'
 import { fail } from './failures.ts'
 import { mapObjects } from './members.ts'

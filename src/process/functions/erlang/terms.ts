@@ -6,9 +6,8 @@
  */
 import { isNumberToken, isObject } from '../../../codec/json.ts'
 import type { JsonObject, JsonValue, NumberToken } from '../../../core/model.ts'
-import { value_bounds } from '../../definition-limits.ts'
+import { type Steps, steps_passed, takeSteps, value_bounds } from '../../definition-limits.ts'
 import { quoted } from '../../report.ts'
-import { type Steps, steps_passed, takeSteps } from '../../steps.ts'
 import type { Expansion, ExpansionFailure } from '../../templates/parser.ts'
 import { compareNumbers } from './numbers.ts'
 
