@@ -1,6 +1,7 @@
 /**
  * Readers of the members that logics share. A wrong value is reported as a mistake and read as
- * absent.
+ * absent. `conv_id`, `ref` and `node_id` become texts; a process that the definition names is
+ * reported to the compiler, one that a template gives is not (`TargetProcess` in logic.ts).
  */
 import { isObject } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
