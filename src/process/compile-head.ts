@@ -1,6 +1,6 @@
 /**
- * Reads what a definition says of the process itself, id, title, kind and status, and of its nodes before their logics. Null and an empty
- * text give the defaults of kind and status.
+ * Reads what a definition says of the process itself (id, title, kind and status), and of its nodes
+ * before their logics. Null and an empty text give the defaults of kind and status.
  */
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
