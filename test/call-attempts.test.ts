@@ -2,21 +2,14 @@
  * Calls through the whole engine, to real servers: how often a call is made, before and after the
  * file is closed, and what comes of its answer.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serveHttp } from '../src/http.ts'
 import { answerJson, callServer } from './support/call-server.ts'
-import {
-  conv_id,
-  ended,
-  go,
-  patient,
-  processOf,
-  stage,
-  taskOf,
-  until,
-} from './support/call-stage.ts'
+import { conv_id, ended, go, patient, processOf, stage, taskOf } from './support/call-stage.ts'
 import { memoryHarness } from './support/model-setup.ts'
+import { eventually } from './support/waits.ts'
 
 test('the response is merged, and the task resumes', () =>
   stage(answerJson('{"b":1.10,"a":2}'), async ({ server, engine }) => {
@@ -103,7 +96,7 @@ test('an endpoint that hangs is called once', () => {
   return stage(hanging.answer, async ({ harness: { clock }, server, engine }) => {
     await engine.processes.put(processOf({ url: server.url, debug_info: true }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     clock.advance(60_000)
     const { data } = await ended(engine, obj_id)
     assert.deepEqual(data, {
@@ -191,7 +184,7 @@ test('a definition may ask for more attempts, later each time and under one key'
         const asked = server.asked.length + 1
         const now_ms = clock.now_ms()
         let wake_ms: number | undefined
-        await until(() => {
+        await eventually(() => {
           wake_ms = clock.nextWake_ms()
           return (
             server.asked.length === asked && wake_ms !== undefined && wake_ms <= now_ms + wait_ms
@@ -217,7 +210,7 @@ test('the last attempt is final', () =>
     for (let tries = 1; tries < 3; tries++) {
       // While a call is under way the clock has its deadline, in 60 s.
       const deadline_ms = clock.now_ms() + 60_000
-      await until(() => server.asked.length === tries && clock.nextWake_ms() !== deadline_ms)
+      await eventually(() => server.asked.length === tries && clock.nextWake_ms() !== deadline_ms)
       clock.advance(64_000)
     }
     const { data, node_id } = await ended(engine, obj_id)
@@ -240,9 +233,9 @@ test('a job survives reopening, under its key', async () => {
   const engine = await harness.open()
   await engine.processes.put(processOf({ url: first.url, retry: { attempts_max: 2 } }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
-  await until(() => first.asked.length === 1)
+  await eventually(() => first.asked.length === 1)
   await first.close()
-  await until(async () => (await engine.check()).counts.outbox === 1)
+  await eventually(async () => (await engine.check()).counts.outbox === 1)
   await engine.close()
 
   const again = await harness.open()
@@ -265,10 +258,10 @@ test('a call aborted by closing is made again after the next opening', async () 
   const engine = await harness.open()
   await engine.processes.put(processOf({ url: server.url }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
-  await until(() => server.asked.length === 1)
+  await eventually(() => server.asked.length === 1)
   await engine.close()
   const again = await harness.open()
-  await until(() => server.asked.length === 2)
+  await eventually(() => server.asked.length === 2)
   hanging.open.shift()
   hanging.letGo('{"a":1}')
   assert.deepEqual((await ended(again, obj_id)).data, { a: 1 })
@@ -278,7 +271,7 @@ test('a call aborted by closing is made again after the next opening', async () 
   await server.close()
 })
 
-/** Creates so many tasks, and lets the server go on until each has ended. */
+/** Creates so many tasks, and lets the server go on eventually each has ended. */
 
 test('a process reaches a callback address of its own server, and nothing else there', async () => {
   const harness = memoryHarness({})

@@ -2,6 +2,7 @@
  * `serve` as a process: its first line, the lock, verbs over its socket, signed requests, the demo's
  * lines to paste, and its end by a signal.
  */
+
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,11 +12,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { readOwner } from '../src/store/disk/owner-file.ts'
 import { type CallServer, callServer } from './support/call-server.ts'
-import { patient, processOf, until } from './support/call-stage.ts'
+import { patient, processOf } from './support/call-stage.ts'
 import { callback_process } from './support/cli-process.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { node_args, type Served, startServe } from './support/cli-serve.ts'
 import { top } from './support/package-folder.ts'
+import { eventually } from './support/waits.ts'
 
 const folder = tempFolder()
 const db = join(folder.path, 'demo.lmdb')
@@ -370,9 +372,9 @@ test('SIGTERM drains and exits 0, has told refusals alone, and keeps the answer 
   assert.equal((await on(`process import ${definition}`)).exit, 0)
   const { out } = await on('task create calls --data {} --json')
   const { obj_id } = JSON.parse(out) as { obj_id: string }
-  await until(() => hanging.open.length === 1)
+  await eventually(() => hanging.open.length === 1)
   const stopped = served.stop()
-  await until(
+  await eventually(
     async () => (await fetch(`${served.url}/healthz`).catch(() => undefined))?.ok !== true,
   )
   hanging.letGo('{"answer":1}')

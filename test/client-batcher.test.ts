@@ -1,6 +1,7 @@
 /**
  * Calls of one turn share requests: which calls, and that each is still a call of its own.
  */
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,10 +10,10 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Client, connect } from '../src/client.ts'
 import { type FaultCode, fault } from '../src/core/faults.ts'
-import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { conv_id } from './support/http-server.ts'
+import { eventually } from './support/waits.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -115,7 +116,7 @@ for (const transport of transports) {
       const client = servers.clients[transport]
       const ended = client.create({ conv_id, ref: `g${++refs}`, data: {} }, { signal })
       const stays = create(client)
-      void until(() => sizes.length > 0).then(() => abort.abort(reason))
+      void eventually(() => sizes.length > 0).then(() => abort.abort(reason))
       await assert.rejects(ended, reason)
       open()
       assert.equal((await stays).proc, 'ok')
@@ -145,7 +146,7 @@ test('calls that wait for a free request share one', async () => {
   })
   const client = await connect({ ...servers.targets.http, sockets_max: 1 } as never)
   const called = [create(client)]
-  await until(() => sizes.length > 0)
+  await eventually(() => sizes.length > 0)
   for (let turn = 0; turn < 30; turn++) {
     called.push(create(client))
     await new Promise((resolve) => setImmediate(resolve))

@@ -2,6 +2,7 @@
  * A client with several addresses, of which one is open at a time: the proxies before the real
  * servers play owner and standby, refuse, break off and fall silent.
  */
+
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -14,7 +15,6 @@ import {
 } from '../src/client.ts'
 import { type FaultCode, fault } from '../src/core/faults.ts'
 import { serveGrpc } from '../src/grpc.ts'
-import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import {
   type ClientServers,
@@ -24,6 +24,7 @@ import {
 } from './support/client-servers.ts'
 import { type Gate, newGate } from './support/gate.ts'
 import { conv_id } from './support/http-server.ts'
+import { eventually } from './support/waits.ts'
 
 const folder = tempFolder()
 let servers: ClientServers
@@ -183,7 +184,7 @@ for (const transport of transports) {
         await waiting(client)
         thrown = { code: 'store_failed', is_applied: true }
         const created = outcomeOf(client.create({ ...target, data: {} }))
-        await until(() => thrown === undefined)
+        await eventually(() => thrown === undefined)
         if (what === 'modified') await engine.modify({ ...target, data: {} })
         if (what === 'canceled') await engine.tasks.cancel(target)
         assert.equal(await created, 'ok')
@@ -199,7 +200,7 @@ for (const transport of transports) {
       await waiting(client)
       thrown = { code: 'store_failed', is_applied: true }
       const created = client.create({ conv_id, ref: newRef(), data: {} })
-      await until(() => thrown === undefined)
+      await eventually(() => thrown === undefined)
       await gates[0].shut()
       await assert.rejects(created, { code: 'unreachable', outcome: 'unknown' })
       await close()
@@ -242,7 +243,7 @@ test('clients share one list, and callers who wait make no more connections than
     await gates[0].open()
     gates[0].silence()
     const waits = Array.from({ length: 64 }, () => client.create({ conv_id, data: {} }))
-    await until(() => gates[0].taken() > 0)
+    await eventually(() => gates[0].taken() > 0)
     await new Promise((resolve) => setTimeout(resolve, 300))
     assert.equal(gates[0].taken(), 1)
     await gates[1].open()
@@ -313,10 +314,10 @@ for (const transport of transports) {
       const at = gates[n % 2] as Gate
       await at.open()
       const before = outcomes.size
-      await until(() => outcomes.size > before + 20)
+      await eventually(() => outcomes.size > before + 20)
       if (n % 4 > 1) {
         thrown = { code: 'store_failed', is_applied: n % 4 === 2 }
-        await until(() => thrown === undefined)
+        await eventually(() => thrown === undefined)
       }
       await at.shut()
     }

@@ -2,6 +2,7 @@
  * The client's failures: what is retried, how long it waits, and the fault of each failure. Servers
  * are real where their behaviour matters.
  */
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
@@ -15,11 +16,11 @@ import { type CallOptions, type ClientOp, connect } from '../src/client.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { fault } from '../src/core/faults.ts'
 import { serveGrpc } from '../src/grpc.ts'
-import { until } from './support/call-stage.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { type ClientServers, openClientServers, transports } from './support/client-servers.ts'
 import { fakeChance } from './support/fake-clock.ts'
 import { conv_id } from './support/http-server.ts'
+import { eventually } from './support/waits.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -237,7 +238,7 @@ describe('a server that does not answer', () => {
     const reason = new Error('enough')
     const onceAsked = async (end: () => unknown): Promise<void> => {
       const before = asked
-      await until(() => asked > before)
+      await eventually(() => asked > before)
       end()
     }
     const soon = () => {

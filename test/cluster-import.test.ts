@@ -2,6 +2,7 @@
  * From a file to a cluster and back: nothing is lost on the way, a node that joins has it, a backup
  * of any node opens alone, and what cannot be imported is refused with a sentence.
  */
+import { eventually } from './support/waits.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -46,10 +47,6 @@ async function dump(path: string): Promise<[string, string][]> {
   return asState(entries)
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
 let partitions = 100
 
 async function newPartition(): Promise<number> {
@@ -84,10 +81,10 @@ test('a file goes into a cluster and comes back the same', { skip }, async () =>
   assert.ok(one !== undefined && other !== undefined)
   const owner = await join(one, `${path}.key`)
   const waiting = join(other, `${path}.key`)
-  await until(() => other.status().role === 'standby')
+  await eventually(() => other.status().role === 'standby')
   const [of_owner, of_standby] = [newPath(), newPath()]
   await owner.backup(of_owner)
-  await until(() => other.status().seq === one.status().seq)
+  await eventually(() => other.status().seq === one.status().seq)
   await other.backup(of_standby)
   assert.deepEqual(await dump(of_owner), before)
   assert.deepEqual(await dump(of_standby), before)
@@ -98,7 +95,7 @@ test('a file goes into a cluster and comes back the same', { skip }, async () =>
   const load = (async () => {
     while (!is_over) await owner.create({ conv_id, ref: `n${created++}`, data: {} })
   })()
-  await until(() => created > 20)
+  await eventually(() => created > 20)
   const answered = created - 1
   const in_use = newPath()
   await one.backup(in_use)

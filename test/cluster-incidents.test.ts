@@ -3,6 +3,7 @@
  * of its own: which line of the log it leaves, which metric tells it, and what /readyz of that node
  * answers. The runbook's table has the same rows.
  */
+import { eventually } from './support/waits.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
@@ -40,10 +41,6 @@ interface Incident extends Traces {
 }
 
 const conv_id = waiting.obj_id
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10))
-}
 
 async function ownerOf({ node }: Played): Promise<readonly [TestNode, Engine]> {
   const one = node('a')
@@ -91,8 +88,8 @@ const incidents: readonly Incident[] = [
       const one = node('a', { url: relay.url, lease_ms: 1_000 })
       const owner = await one.opened
       relay.close()
-      await until(() => one.log.status().away_since_ms !== undefined)
-      await until(() => !one.log.status().has_lease)
+      await eventually(() => one.log.status().away_since_ms !== undefined)
+      await eventually(() => !one.log.status().has_lease)
       return [one, owner]
     },
   },
@@ -120,7 +117,7 @@ const incidents: readonly Incident[] = [
       assert.equal((await next.tasks.count({ conv_id })).total, 1)
       // One that was started again has nobody to ask.
       const again = node('a', { url: relay.url }, dirname(path))
-      await until(() => again.log.status().away_since_ms !== undefined)
+      await eventually(() => again.log.status().away_since_ms !== undefined)
       return [again]
     },
   },
@@ -163,7 +160,7 @@ const incidents: readonly Incident[] = [
       const [, owner] = await ownerOf(played)
       const standby = await standbyOf(played)
       await owner.users.add()
-      await until(() => standby.log.status().unfit !== undefined)
+      await eventually(() => standby.log.status().unfit !== undefined)
       return [standby]
     },
   },

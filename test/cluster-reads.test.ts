@@ -4,10 +4,10 @@
  * included; whatever would change something is refused; and no read goes back, also while the
  * ownership goes from one node to the other.
  */
+
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { connect } from '../src/client.ts'
 import { signatureOf } from '../src/codec/signature.ts'
@@ -26,6 +26,7 @@ import { openClient } from './support/grpc-client.ts'
 import { process_definition } from './support/http-server.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
 import { secretsOf } from './support/secrets-of.ts'
+import { eventually } from './support/waits.ts'
 
 const conv_id = '1234'
 const user = '13000'
@@ -36,10 +37,6 @@ interface Node {
   readonly engine: Promise<Engine>
   /** The newest one; resolves while this node is a standby. */
   reader(): Promise<ServedEngine>
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(5)
 }
 
 /** So long that a busy machine does not let it run out. */
@@ -75,7 +72,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     return {
       ...{ log, engine },
       async reader() {
-        await until(() => now !== undefined)
+        await eventually(() => now !== undefined)
         return servedEngine(now as Engine)
       },
     }
@@ -96,7 +93,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     b = openNode('b', { use: serve })
     b.engine.catch(() => {})
     reader = await b.reader()
-    await until(() => grpc !== undefined)
+    await eventually(() => grpc !== undefined)
   })
   after(async () => {
     for (const { log } of [a, b]) log?.leave()
@@ -117,7 +114,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
   /** Waits for what the owner has committed. */
   const followed = async (): Promise<void> => {
     const { seq } = a.log.status()
-    await until(() => (reader.staleness?.().seq ?? 0) >= seq)
+    await eventually(() => (reader.staleness?.().seq ?? 0) >= seq)
   }
 
   async function post(ops: readonly object[], how: { secret?: string; role?: string } = {}) {
@@ -405,7 +402,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
         await owner.create({ conv_id, ref, data: {} })
         acknowledged++
       }
-      await until(() => seen > 0)
+      await eventually(() => seen > 0)
       await owner.close()
       owner = await b.engine
       await serve(owner)
@@ -415,7 +412,7 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
       }
     }
     const written = write()
-    await until(async () => {
+    await eventually(async () => {
       await read()
       return seen === refs.length
     })
@@ -430,11 +427,11 @@ describe('reads of a standby', { skip: no_postgres ?? false }, () => {
     const look = () => limited.task({ conv_id, ref: 'c59' })
     assert.equal((await look())?.ref, 'c59')
     await postgres.stop()
-    await until(() => limited.health() === 'overloaded')
+    await eventually(() => limited.health() === 'overloaded')
     await assert.rejects(look, { message: /^what this standby has may be [0-9]+ ms old; ask/ })
     assert.ok((limited.staleness?.().age_ms ?? 0) >= 500)
     await postgres.start()
-    await until(() => limited.health() === 'ok')
+    await eventually(() => limited.health() === 'ok')
     assert.equal((await look())?.ref, 'c59')
   })
 })

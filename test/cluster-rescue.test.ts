@@ -2,6 +2,7 @@
  * The database of a cluster is lost for good: the data of its nodes, running, stopped and started
  * again, is had by the documented commands, and none of them lets two owners diverge by accident.
  */
+import { eventually } from './support/waits.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync } from 'node:fs'
@@ -46,10 +47,10 @@ async function newCluster() {
   const b = node('b')
   await b.role('standby')
   for (let n = 0; n < made; n++) await owner.create({ conv_id, ref: `r${n}`, data: { n } })
-  await until(() => b.log.status().seq === a.log.status().seq)
+  await eventually(() => b.log.status().seq === a.log.status().seq)
   const lose = async (): Promise<void> => {
     relay.close()
-    for (const { log } of [a, b]) await until(() => log.status().away_since_ms !== undefined)
+    for (const { log } of [a, b]) await eventually(() => log.status().away_since_ms !== undefined)
   }
   const end = async (): Promise<void> => {
     for (const { log } of [a, b]) log.leave()
@@ -59,10 +60,6 @@ async function newCluster() {
   const env = { CONVEYOR_RUNTIME_DIR: place }
   const cli = (words: string, stdin = '') => run(words.split(' '), { env, stdin })
   return { told, url, lost_url: through.href, node, a, b, owner, lose, end, cli, place }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
 async function judge(path: string, key_path: string): Promise<void> {
@@ -86,8 +83,8 @@ test('the database is lost for good: each way to the data of its nodes', { skip 
   in_doubt.catch(() => {})
   await lost
   // The data file of the standby has everything, even if the node is killed now.
-  await until(() => told.includes('checkpoint'))
-  await until(() => !a.log.status().has_lease)
+  await eventually(() => told.includes('checkpoint'))
+  await eventually(() => !a.log.status().has_lease)
 
   // Both run; the owner has a commit that waits, before which nothing else happens.
   const refused = await cli(`backup ${newPath()} --db ${a.path}`)
@@ -129,7 +126,7 @@ test('the database is lost for good: each way to the data of its nodes', { skip 
   // One is started again, without the database.
   const again = node('b')
   await again.role('joining')
-  await until(() => again.log.status().away_since_ms !== undefined)
+  await eventually(() => again.log.status().away_since_ms !== undefined)
   assert.equal(again.log.status().seq, seq)
   const copy = newPath()
   const running = await cli(`backup ${copy} --db ${b.path}`)

@@ -3,6 +3,7 @@
  * probes are told, and how the ownership goes from one to the other and back; and the flags that it
  * refuses.
  */
+
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { copyFileSync } from 'node:fs'
@@ -11,11 +12,11 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { version } from '../src/core/version.ts'
-import { until } from './support/call-stage.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { node_args } from './support/cli-serve.ts'
 import { type NodeProcess, startNode } from './support/cluster-serve.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
+import { eventually } from './support/waits.ts'
 
 const runFile = promisify(execFile)
 const log_url = 'postgres://conveyor@127.0.0.1:1/conveyor'
@@ -136,7 +137,7 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     const had = b.roles().length
     // From now on, so that it is no standby while it closes its data after a hand-over.
     const of_owner = `SELECT 1 FROM conveyor.replica WHERE node = 'a' AND unfit LIKE 'it owned the %'`
-    await until(async () => (await postgres.sql(of_owner)).length === 1)
+    await eventually(async () => (await postgres.sql(of_owner)).length === 1)
     // In a process of its own, which has nothing but its clock to wait for.
     const words = ['cluster', 'hand-over', '--json', '--commit-log', postgres.url()]
     const { stdout: out } = await runFile(process.execPath, [...node_args, ...words])
@@ -158,7 +159,7 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
 
   test('cluster status tells the owner, the members and what is durable where', async () => {
     // What a takeover would go on from, as of its last beat, also where no checkpoint has it yet.
-    await until(async () => !/"lag":[^0]/.test((await cluster('status --json')).out))
+    await eventually(async () => !/"lag":[^0]/.test((await cluster('status --json')).out))
     const { exit, out } = await cluster('status --json')
     const status = JSON.parse(out) as Record<string, unknown>
     const { owner, epoch, members, durable, warnings } = status
@@ -191,13 +192,15 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     const { out: json } = await run(['user', 'rekey', '--json', '--db', b.db])
     assert.equal((JSON.parse(json) as Record<string, unknown>).for_all_nodes, true)
     const status = async (): Promise<string> => (await cluster('status --json')).out
-    await until(async () => (await status()).includes('a could not be the owner: the key file'))
+    await eventually(async () =>
+      (await status()).includes('a could not be the owner: the key file'),
+    )
     const { unfit, checks } = (await a.ask('/readyz')).body
     assert.deepEqual((checks as Record<string, unknown>).key, { ok: false, reason: unfit })
     const refused = await cluster('hand-over')
     assert.match(refused.err, /a could not be the owner: .* give each node the same key/)
     copyFileSync(`${b.db}.key`, `${a.db}.key`)
-    await until(async () => (await status()).includes('"warnings":[]'))
+    await eventually(async () => (await status()).includes('"warnings":[]'))
   })
 
   test('a standby that is dead since its last beat is handed nothing, and can be removed', async () => {

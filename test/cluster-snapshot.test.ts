@@ -2,10 +2,10 @@
  * An owner writes snapshots beside its work, and the log before them goes; a new node, and one
  * whose file is behind the beginning of the log, load one and follow.
  */
+import { eventually } from './support/waits.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pause, steadyClock } from '../src/core/clock.ts'
 import { openEngine } from '../src/open.ts'
 import { postgresLog } from '../src/postgres.ts'
 import { openReadOnly } from '../src/store/read-only.ts'
@@ -16,10 +16,6 @@ import { quick_place, quickPaths } from './support/store-folder.ts'
 
 const postgres = await postgresOrSkip({ parent: quick_place })
 const newPath = quickPaths('conveyor-cluster-snapshot-')
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(steadyClock, 5)
-}
 
 async function dump(path: string): Promise<unknown[]> {
   const file = await openReadOnly(path)
@@ -61,7 +57,7 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
     }
     assert.equal(one.seen.has('snapshot_failed'), false)
     const seq = one.seen.get('snapshot') ?? 0
-    await until(async () => {
+    await eventually(async () => {
       const [row] = await sql<{ min: string }>('SELECT min(seq) FROM conveyor.log')
       return Number(row?.min) >= seq
     })
@@ -69,7 +65,7 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
   }
 
   async function isSame(): Promise<void> {
-    await until(() => other.log.status().seq === one.log.status().seq)
+    await eventually(() => other.log.status().seq === one.log.status().seq)
     const made = await Promise.all(
       [one, other].map(async ({ log }) => {
         const path = newPath()
@@ -82,7 +78,7 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
 
   const first = await untilSnapshot()
   const joining = other.open().catch(({ code }) => code)
-  await until(() => other.log.status().role === 'standby')
+  await eventually(() => other.log.status().role === 'standby')
   assert.equal(other.seen.get('snapshot_loaded'), first)
   await isSame()
   other.log.leave()
@@ -96,7 +92,7 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
   while (later <= left_seq) later = await untilSnapshot()
   assert.ok(later > first)
   const again = other.open()
-  await until(() => other.log.status().role === 'standby')
+  await eventually(() => other.log.status().role === 'standby')
   assert.ok((other.seen.get('snapshot_loaded') ?? 0) >= later)
   await isSame()
   await owner.close()

@@ -3,6 +3,7 @@
  * under callers. Nothing acknowledged is lost and nothing is refused for good; how long callers had
  * no service is printed. Once, or ten times with CONVEYOR_SLOW=1.
  */
+
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -10,12 +11,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../src/client.ts'
-import { until } from './support/call-stage.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { type NodeProcess, startNode } from './support/cluster-serve.ts'
 import { freePort } from './support/free-port.ts'
 import { top } from './support/package-folder.ts'
 import { no_postgres, startPostgres } from './support/postgres.ts'
+import { eventually } from './support/waits.ts'
 
 const rounds = process.env.CONVEYOR_SLOW === undefined ? 1 : 10
 const callers = 8
@@ -76,7 +77,7 @@ test('nodes that are restarted in turn lose nothing that was acknowledged', { sk
   })
   t.after(() => balancer.kill('SIGKILL'))
   const ready = `http://127.0.0.1:${port}/healthz`
-  await until(async () => (await fetch(ready).catch(() => undefined))?.ok === true)
+  await eventually(async () => (await fetch(ready).catch(() => undefined))?.ok === true)
 
   let is_over = false
   const acknowledged: { ref: string; at_ms: number }[] = []
@@ -102,7 +103,7 @@ test('nodes that are restarted in turn lose nothing that was acknowledged', { sk
     await standby.role('owner', had)
     assert.equal(await stopped, 0)
     const count = acknowledged.length
-    await until(() => acknowledged.length > count + callers)
+    await eventually(() => acknowledged.length > count + callers)
     const times = acknowledged.filter(({ at_ms }) => at_ms > from_ms - 100).map((one) => one.at_ms)
     pauses_ms.push(Math.max(...times.slice(1).map((at_ms, n) => at_ms - (times[n] as number))))
     const name = owner.line.node as 'a' | 'b'

@@ -530,49 +530,16 @@ test('2,000 nodes with 10,000 edges come as a grid, and the event loop goes on',
 
 /** [places of two versions: node, x, y; how both are drawn] */
 type Placed = readonly (readonly [id: string, x?: number, y?: number])[]
+const [a, b] = [
+  ['a', 0, 0],
+  ['b', 0, 200],
+] as const
 const versions: readonly (readonly [from: Placed, to: Placed, Drawing['places']])[] = [
-  [
-    [
-      ['a', 0, 0],
-      ['b', 0, 200],
-    ],
-    [
-      ['a', 0, 0],
-      ['b', 300, 200],
-    ],
-    'drawn',
-  ],
-  [
-    [
-      ['a', 0, 0],
-      ['b', 0, 200],
-    ],
-    [
-      ['a', 0, 0],
-      ['c', 300, 200],
-    ],
-    'drawn',
-  ],
-  [
-    [
-      ['a', 0, 0],
-      ['b', 0, 200],
-    ],
-    [
-      ['a', 0, 0],
-      ['c', 0, 200],
-    ],
-    'laid_out',
-  ],
-  [
-    [['a', 0, 0], ['b']],
-    [
-      ['a', 0, 0],
-      ['c', 0, 200],
-    ],
-    'laid_out',
-  ],
-  [[], [['a', 0, 0]], 'drawn'],
+  [[a, b], [a, ['b', 300, 200]], 'drawn'],
+  [[a, b], [a, ['c', 300, 200]], 'drawn'],
+  [[a, b], [a, ['c', 0, 200]], 'laid_out'],
+  [[a, ['b']], [a, ['c', 0, 200]], 'laid_out'],
+  [[], [a], 'drawn'],
 ]
 
 for (const [from, to, places] of versions) {

@@ -1,6 +1,7 @@
 /**
  * StreamOps: the order of answers, batches that fail, the end of streams, and flow control.
  */
+
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep_ms } from 'node:timers/promises'
@@ -10,12 +11,12 @@ import { type ServedEngine, servedEngine } from '../src/engine/served-engine.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { openEngine } from '../src/open.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
-import { until } from './support/call-stage.ts'
 import { collect, createOp, openClient } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
+import { eventually } from './support/waits.ts'
 
 const conv_id = '1234'
 
@@ -159,7 +160,7 @@ describe('StreamOps', () => {
     const stream = server.connect().stream()
     stream.on('error', () => {})
     for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
-    await until(() => begun.length === 6)
+    await eventually(() => begun.length === 6)
     await sleep_ms(50)
     assert.equal(begun.length, 6)
     stream.cancel()
@@ -197,7 +198,7 @@ describe('StreamOps', () => {
       stream.write(framed(requestSerialize({ seq, ops: [{ show: { conv_id, ref: 'big' } }] })))
     }
     stream.end()
-    await until(() => begun.length === 8)
+    await eventually(() => begun.length === 8)
     await sleep_ms(100)
     assert.equal(begun.length, 8)
     // Another caller is served meanwhile.
@@ -230,7 +231,7 @@ describe('StreamOps', () => {
     const data = { text: 'x'.repeat(90_000) }
     for (let n = 0; n < 20; n++) stream.write({ seq: n, ops: [createOp(`r${n}`, data)] })
     stream.end()
-    await until(() => asked >= 2)
+    await eventually(() => asked >= 2)
     await sleep_ms(100)
     assert.ok(asked >= 2 && asked <= 4, `${asked} batches were begun`)
     open()
@@ -255,7 +256,7 @@ describe('StreamOps', () => {
     // Once the server has heard of it too.
     const count = async (): Promise<number> =>
       (await tasksOf(server.engine, conv_id, { limit: 1000 })).length
-    await until(async () => {
+    await eventually(async () => {
       const before = begun.length
       await sleep_ms(50)
       return (await count()) === 3 * begun.length && begun.length === before

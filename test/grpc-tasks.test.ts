@@ -19,7 +19,7 @@ import { loadSchema } from '../src/server/grpc/schema.ts'
 import { answers_a_turn, newAnswerTurns } from '../src/server/grpc/sent-answers.ts'
 import { newUnderway } from '../src/server/http/underway.ts'
 import type { TestClient } from './support/grpc-client.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { openGrpc, type TestGrpc, waitEnds } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
 import { go } from './support/processes.ts'
 
@@ -291,33 +291,7 @@ describe('a list', () => {
 })
 
 describe('a call that waits ends', () => {
-  /** [with what, limits, what ends it, the outcome] */
-  type Row = readonly [
-    string,
-    Partial<Record<LimitName, number>>,
-    (stage: Stage, wait: AbortController) => unknown,
-    string,
-  ]
-  const rows: readonly Row[] = [
-    ['its cancellation', {}, (_, wait) => wait.abort(), 'CANCELLED Cancelled on client'],
-    [
-      'the drain',
-      { drain_ms_max: 60_000 },
-      ({ grpc }) => void grpc.drain(),
-      'UNAVAILABLE shutting_down',
-    ],
-    ['its age', { grpc_age_ms_max: 1_000 }, () => {}, 'UNAVAILABLE shutting_down'],
-    ['the engine', {}, ({ engine }) => engine.close(), 'UNAVAILABLE shutting_down'],
-    [
-      'the refusal of its certificate',
-      {},
-      async ({ engine }) => {
-        await engine.users.unbind(bound)
-        await engine.modify({ conv_id, ref: 'r', data: {} })
-      },
-      'PERMISSION_DENIED access_denied',
-    ],
-  ]
+  const rows = waitEnds(bound, (engine) => engine.modify({ conv_id, ref: 'r', data: {} }))
   for (const [what, limits, act, wanted] of rows) {
     test(`with ${what}: ${wanted}`, async () => {
       const stage = await open(limits)
@@ -333,7 +307,7 @@ describe('a call that waits ends', () => {
       })
       const how = outcome(ended)
       await stage.caller.call('GetTask', { conv_id, ref: 'r' })
-      await act(stage, abort)
+      await act(stage, () => abort.abort())
       assert.equal(await how, wanted)
       await stage.close()
       assert.deepEqual(stage.bugs, [])

@@ -2,6 +2,7 @@
  * Authentication of the gRPC server: the handshakes that it refuses, the user that a certificate's
  * names act as, and changes while a connection is open.
  */
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,6 +30,7 @@ import { type EmittedEvent, openGrpc, type TestGrpc } from './support/grpc-serve
 import { refused_certificates } from './support/hostile/certificates.ts'
 import { process_definition } from './support/http-server.ts'
 import { tasksOf } from './support/tasks-of.ts'
+import { eventually } from './support/waits.ts'
 
 const create = { conv_id: '1234' }
 
@@ -108,7 +110,7 @@ describe('the handshake', () => {
       const socket = await open()
       socket.on('error', () => {})
       await new Promise((resolve) => socket.on('close', resolve).resume())
-      if (code !== '') await until(() => fresh.told.length > 0)
+      if (code !== '') await eventually(() => fresh.told.length > 0)
       const refusal = { event: 'certificate_refused', server: 'grpc', code, address: '127.0.0.1' }
       assert.deepEqual(fresh.told.splice(0), code === '' ? [] : [refusal])
     }
@@ -203,7 +205,7 @@ describe('the files', () => {
     ])
     /** The next event, which is the only one, after some looks at the files. */
     const next = async (event: string): Promise<EmittedEvent> => {
-      await until(() => told.length > 0)
+      await eventually(() => told.length > 0)
       await sleep_ms(50)
       const [one, ...others] = told.splice(0)
       assert.deepEqual(others, [])
@@ -236,7 +238,7 @@ describe('the files', () => {
     assert.equal(await fresh({ ca, client }), 'OK')
 
     writeFolder(next_ca, next_server, undefined, folder)
-    await until(async () => (await fresh({ ca: next_ca, client: next_client })) === 'OK')
+    await eventually(async () => (await fresh({ ca: next_ca, client: next_client })) === 'OK')
     assert.equal(await fresh({ ca: next_ca, client }), 'UNAVAILABLE')
     assert.equal(await connected.statusOf('CreateTask', create), 'OK')
     assert.match(String((await next('certificates_reloaded')).valid_until), / GMT$/)
@@ -289,13 +291,6 @@ describe('the files', () => {
 
 function oldTls(version: 'TLSv1' | 'TLSv1.1'): ConnectionOptions {
   return { minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' }
-}
-
-async function until(is: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end_ms = Date.now() + 10_000; !(await is()); ) {
-    if (Date.now() > end_ms) throw new Error('it did not come')
-    await sleep_ms(10)
-  }
 }
 
 test('no caller holds the drain: one whose handshake ends late, one that is gone', async () => {

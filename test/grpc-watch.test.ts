@@ -14,7 +14,7 @@ import { serveGrpc } from '../src/grpc.ts'
 import { loadSchema } from '../src/server/grpc/schema.ts'
 import { tempFolder } from './support/cli-run.ts'
 import { openClientServers } from './support/client-servers.ts'
-import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
+import { openGrpc, type TestGrpc, waitEnds } from './support/grpc-server.ts'
 import { conv_id as demo_id, user } from './support/http-server.ts'
 import { turns } from './support/store-trees.ts'
 
@@ -153,39 +153,13 @@ describe('a watch', () => {
 })
 
 describe('a watch ends', () => {
-  /** [with what, limits, what ends it, how] */
-  type Row = readonly [
-    string,
-    Partial<Record<LimitName, number>>,
-    (server: TestGrpc, watch: Watch) => unknown,
-    string,
-  ]
-  const rows: readonly Row[] = [
-    ['its cancellation', {}, (_, { call }) => call.cancel(), 'CANCELLED Cancelled on client'],
-    [
-      'the drain',
-      { drain_ms_max: 60_000 },
-      ({ grpc }) => void grpc.drain(),
-      'UNAVAILABLE shutting_down',
-    ],
-    ['its age', { grpc_age_ms_max: 1_000 }, () => {}, 'UNAVAILABLE shutting_down'],
-    ['the engine', {}, ({ engine }) => engine.close(), 'UNAVAILABLE shutting_down'],
-    [
-      'the refusal of its certificate',
-      {},
-      async ({ engine }) => {
-        await engine.users.unbind(bound)
-        await engine.create({ conv_id: 'p', data: {} })
-      },
-      'PERMISSION_DENIED access_denied',
-    ],
-  ]
+  const rows = waitEnds(bound, (engine) => engine.create({ conv_id: 'p', data: {} }))
   for (const [what, limits, act, message] of rows) {
     test(`with ${what}: ${message}`, async () => {
       const server = await open(limits)
       const one = watch(server)
       await one.next()
-      await act(server, one)
+      await act(server, () => one.call.cancel())
       await assert.rejects(one.next(), { message })
       await server.close()
       assert.deepEqual(server.bugs, [])

@@ -3,6 +3,7 @@
  * line of the log it leaves, which metric moves, and what /readyz answers. The
  * runbook's table has the same rows.
  */
+
 import assert from 'node:assert/strict'
 import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +16,6 @@ import { serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
 import { openEngine } from '../src/open.ts'
 import { serveOperator } from '../src/operator.ts'
-import { until } from './support/call-stage.ts'
 import { run, tempFolder } from './support/cli-run.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { makeClient, sharedAuthority } from './support/grpc-certs.ts'
@@ -23,6 +23,7 @@ import { openClient } from './support/grpc-client.ts'
 import { linesLogger } from './support/handler-harness.ts'
 import { sampled } from './support/metrics-samples.ts'
 import { cellsOf, runbookRows, type Traces } from './support/runbook.ts'
+import { eventually } from './support/waits.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -80,11 +81,11 @@ const order = defineProcess({
   },
 })
 
-/** Creates a task and waits until it goes no further. */
+/** Creates a task and waits eventually it goes no further. */
 async function finish(engine: Engine, conv_id: number): Promise<void> {
   const { obj_id } = await engine.create({ conv_id, data: {} })
   const target = { conv_id, obj_id: String(obj_id) }
-  await until(async () => (await engine.task(target))?.status !== 'delayed')
+  await eventually(async () => (await engine.task(target))?.status !== 'delayed')
 }
 
 const incidents: readonly Incident[] = [

@@ -2,6 +2,7 @@
  * Dispatch of calls through the whole engine, to real servers: concurrency limits, paused processes
  * and tasks that have moved on. handlers.test runs handlers.
  */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryTree } from '../src/store/memory-tree.ts'
@@ -14,11 +15,11 @@ import {
   type Stage,
   stage,
   taskOf,
-  until,
 } from './support/call-stage.ts'
 import { breakingTree } from './support/crash-tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { engineOn, memoryHarness } from './support/model-setup.ts'
+import { eventually } from './support/waits.ts'
 
 async function drive(
   { engine }: Pick<Stage, 'engine'>,
@@ -36,9 +37,9 @@ async function drive(
       made.push({ conv, ...(obj_id !== undefined && { obj_id }) })
     }
   }
-  await until(() => server.open.length === at_once)
+  await eventually(() => server.open.length === at_once)
   for (const { obj_id, conv } of made) {
-    await until(async () => {
+    await eventually(async () => {
       // Time for calls to pile up over their bound, if they would.
       await new Promise((resolve) => setTimeout(resolve, 1))
       server.letGo()
@@ -86,11 +87,11 @@ test('a call that waits too long for a slot fails without being made', () => {
       const create = () => engine.create({ conv_id, data: {} })
       const made = [await create(), await create(), await create()]
       const [first, second, third] = made.map(({ obj_id }) => obj_id)
-      await until(() => hanging.open.length === 1 && clock.nextWake_ms() !== undefined)
+      await eventually(() => hanging.open.length === 1 && clock.nextWake_ms() !== undefined)
       clock.advance(9_999)
       hanging.letGo()
       await ended(engine, first)
-      await until(() => hanging.open.length === 1)
+      await eventually(() => hanging.open.length === 1)
       clock.advance(1)
       const { node_id, data } = await ended(engine, third)
       assert.equal(node_id, 'bad')
@@ -104,7 +105,7 @@ test('a call that waits too long for a slot fails without being made', () => {
       hanging.letGo()
       assert.equal((await ended(engine, second)).node_id, 'done')
       const last = await create()
-      await until(() => hanging.open.length === 1)
+      await eventually(() => hanging.open.length === 1)
       hanging.letGo()
       assert.equal((await ended(engine, last.obj_id)).node_id, 'done')
       assert.equal(server.asked.length, 3)
@@ -119,10 +120,10 @@ test('a waiting call is made once where more slots become free at once', () => {
     await engine.processes.put(processOf({ url: server.url, max_threads: 2 }))
     const made: (string | undefined)[] = []
     for (let n = 0; n < 3; n++) made.push((await engine.create({ conv_id, data: {} })).obj_id)
-    await until(() => hanging.open.length === 2)
+    await eventually(() => hanging.open.length === 2)
     hanging.letGo()
     hanging.letGo()
-    await until(() => server.asked.length >= 3)
+    await eventually(() => server.asked.length >= 3)
     await new Promise((resolve) => setTimeout(resolve, 20))
     assert.equal(server.asked.length, 3)
     hanging.letGo()
@@ -143,7 +144,7 @@ test('a host that hangs delays no other', async () => {
       const last = (await engine.apply(ops)).at(-1)
       const task = await ended(engine, last?.obj_id)
       assert.equal((task.data as Record<string, unknown>).quick, true)
-      await until(() => hanging.open.length === 2)
+      await eventually(() => hanging.open.length === 2)
       assert.equal(hanging.most(), 2)
     },
     { limits: { call_host_max: 2, jobs_max: 4 }, allow_hosts: [quick.host] },
@@ -151,7 +152,7 @@ test('a host that hangs delays no other', async () => {
   await quick.close()
 })
 
-test('the outcome for a paused process is applied at resume, and holds no slot until then', () => {
+test('the outcome for a paused process is applied at resume, and holds no slot eventually then', () => {
   const hanging = patient()
   const limits = { jobs_max: 1, call_host_max: 1 }
   return stage(
@@ -161,11 +162,11 @@ test('the outcome for a paused process is applied at resume, and holds no slot u
       await engine.processes.put(processOf({ url: server.url }))
       await engine.processes.put(processOf({ url: server.url }, { obj_id: other }))
       const paused = await engine.create({ conv_id, data: {} })
-      await until(() => hanging.open.length === 1)
+      await eventually(() => hanging.open.length === 1)
       await engine.processes.pause(conv_id)
       hanging.letGo('{"answer":1}')
       const free = await engine.create({ conv_id: other, data: {} })
-      await until(() => hanging.open.length === 1)
+      await eventually(() => hanging.open.length === 1)
       hanging.letGo('{"answer":2}')
       assert.deepEqual((await ended(engine, free.obj_id, other)).data, { answer: 2 })
       assert.equal((await taskOf(engine, paused.obj_id)).status, 'delayed')
@@ -185,7 +186,7 @@ test('a paused process starts its calls when it is resumed', () => {
       await engine.processes.put(processOf({ url: server.url, retry: { attempts_max: 2 } }))
       const { obj_id } = await engine.create({ conv_id, data: {} })
       const deadline_ms = clock.now_ms() + 60_000
-      await until(() => server.asked.length === 1 && clock.nextWake_ms() !== deadline_ms)
+      await eventually(() => server.asked.length === 1 && clock.nextWake_ms() !== deadline_ms)
       await engine.processes.pause(conv_id)
       clock.advance(1_000)
       await new Promise((resolve) => setTimeout(resolve, 30))
@@ -207,12 +208,12 @@ test('a call whose host is at its limit gives its slot of the logic to the next'
       const create = (url: string) => engine.create({ conv_id, data: { url } })
       await create(server.url)
       const first = await create(other.url)
-      await until(() => hanging.open.length === 1 && quick.open.length === 1)
+      await eventually(() => hanging.open.length === 1 && quick.open.length === 1)
       await create(server.url)
       const last = await create(other.url)
       quick.letGo()
       await ended(engine, first.obj_id)
-      await until(() => quick.open.length === 1)
+      await eventually(() => quick.open.length === 1)
       quick.letGo()
       await ended(engine, last.obj_id)
       assert.equal(server.asked.length, 1)
@@ -228,12 +229,12 @@ test('a task that its timer has moved gets no response', () => {
     const semaphors = [{ type: 'time', value: 30, to_node_id: 'late' }]
     await engine.processes.put(processOf({ url: server.url }, { semaphors }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 1 } })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     clock.advance(30_000)
     const task = await ended(engine, obj_id)
     hanging.letGo('{"a":2}')
     const next = await engine.create({ conv_id, data: {} })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     hanging.letGo()
     await ended(engine, next.obj_id)
     assert.deepEqual(await taskOf(engine, obj_id), task)
@@ -246,11 +247,11 @@ test('a canceled task gets no response', () => {
   return stage(hanging.answer, async ({ server, engine }) => {
     await engine.processes.put(processOf({ url: server.url }))
     const { obj_id } = await engine.create({ conv_id, data: {} })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     await engine.tasks.cancel({ conv_id, obj_id: obj_id as string })
     hanging.letGo('{"a":2}')
     const next = await engine.create({ conv_id, data: {} })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     hanging.letGo()
     await ended(engine, next.obj_id)
     assert.deepEqual((await taskOf(engine, obj_id)).data, {})
@@ -263,7 +264,7 @@ test('a response is merged into the data as it is then', () => {
   return stage(hanging.answer, async ({ server, engine }) => {
     await engine.processes.put(processOf({ url: server.url, extra: { a: '{{a}}' } }))
     const { obj_id } = await engine.create({ conv_id, data: { a: 1, b: 1, c: 1 } })
-    await until(() => hanging.open.length === 1)
+    await eventually(() => hanging.open.length === 1)
     const target = { conv_id, obj_id: obj_id as string }
     await engine.modify({ ...target, data: { a: 2, b: 2 } })
     assert.equal((await taskOf(engine, obj_id)).status, 'delayed')
@@ -279,12 +280,12 @@ test('a retry by an administrator is another job, with a key of its own', () =>
     const { obj_id } = await engine.create({ conv_id, data: {} })
     const target = { conv_id, obj_id: obj_id as string }
     for (const asked of [1, 2]) {
-      await until(async () => (await taskOf(engine, obj_id)).status === 'failed')
+      await eventually(async () => (await taskOf(engine, obj_id)).status === 'failed')
       assert.equal(server.asked.length, asked)
       assert.equal((await taskOf(engine, obj_id)).status_details?.tag, 'api_bad_answer')
       await engine.tasks.retry(target)
     }
-    await until(() => server.asked.length === 3)
+    await eventually(() => server.asked.length === 3)
     assert.equal(new Set(server.asked.map(({ headers }) => headers['idempotency-key'])).size, 3)
   }))
 
@@ -326,7 +327,7 @@ test('a failed store starts no call again', async () => {
     limits: { jobs_max: 1 },
     onFailure: () => failures++,
   })
-  await until(() => failures === 1)
+  await eventually(() => failures === 1)
   await new Promise((resolve) => setTimeout(resolve, 50))
   assert.equal(server.asked.length, 1)
   await engine.close().catch(() => {})

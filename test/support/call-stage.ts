@@ -2,12 +2,13 @@
  * A whole engine on a store in memory, with a clock that the test sets, whose one process calls a
  * real server on loopback.
  */
-import assert from 'node:assert/strict'
+
 import type { ServerResponse } from 'node:http'
 import type { Task } from '../../src/core/model.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { type CallServer, callServer } from './call-server.ts'
 import { memoryHarness } from './model-setup.ts'
+import { eventually } from './waits.ts'
 
 export const conv_id = 'calls'
 export const go = (to_node_id: string) => ({ type: 'go', to_node_id })
@@ -32,15 +33,6 @@ export function processOf(logic: object, more: { semaphors?: object[]; obj_id?: 
   }
 }
 
-/** Waits until it holds; what never comes fails the test. */
-export async function until(holds: () => unknown): Promise<void> {
-  const give_up_ms = performance.now() + 30_000
-  while (!(await holds())) {
-    assert.ok(performance.now() < give_up_ms, `in vain: ${holds}`)
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-}
-
 export async function taskOf(
   engine: Engine,
   obj_id: string | undefined,
@@ -54,7 +46,7 @@ export async function ended(
   obj_id: string | undefined,
   conv = conv_id,
 ): Promise<Task> {
-  await until(async () => (await taskOf(engine, obj_id, conv)).status === 'processed')
+  await eventually(async () => (await taskOf(engine, obj_id, conv)).status === 'processed')
   return taskOf(engine, obj_id, conv)
 }
 

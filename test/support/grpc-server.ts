@@ -4,6 +4,8 @@
  */
 import type { EventFields, EventName } from '../../src/core/event-table.ts'
 import type { Emit } from '../../src/core/events.ts'
+import type { LimitName } from '../../src/core/limits.ts'
+import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type GrpcOptions, type GrpcServer, serveGrpc } from '../../src/grpc.ts'
 import { openEngine } from '../../src/open.ts'
@@ -63,4 +65,32 @@ export async function openGrpc(
       await engine.close()
     },
   }
+}
+
+/** What ends a call that waits: [with what, limits of the server, what is done, the outcome]. */
+export function waitEnds(
+  bound: string,
+  change: (engine: Engine) => Promise<unknown>,
+): readonly (readonly [
+  what: string,
+  limits: Partial<Record<LimitName, number>>,
+  act: (server: Pick<TestGrpc, 'grpc' | 'engine'>, cancel: () => void) => unknown,
+  outcome: string,
+])[] {
+  const shut = 'UNAVAILABLE shutting_down'
+  return [
+    ['its cancellation', {}, (_, cancel) => cancel(), 'CANCELLED Cancelled on client'],
+    ['the drain', { drain_ms_max: 60_000 }, ({ grpc }) => void grpc.drain(), shut],
+    ['its age', { grpc_age_ms_max: 1_000 }, () => {}, shut],
+    ['the engine', {}, ({ engine }) => engine.close(), shut],
+    [
+      'the refusal of its certificate',
+      {},
+      async ({ engine }) => {
+        await engine.users.unbind(bound)
+        await change(engine)
+      },
+      'PERMISSION_DENIED access_denied',
+    ],
+  ]
 }

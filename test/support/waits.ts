@@ -25,3 +25,8 @@ export async function until(isSo: () => unknown, ms_max: number): Promise<number
 export async function becomes(what: string, isSo: () => unknown, ms_max = 30_000): Promise<void> {
   if ((await until(isSo, ms_max)) === undefined) throw new Error(`not within ${ms_max} ms: ${what}`)
 }
+
+/** Resolves once `isSo` holds; rejects with its source where it does not for long. */
+export function eventually(isSo: () => unknown): Promise<void> {
+  return becomes(String(isSo), isSo)
+}

@@ -113,14 +113,18 @@ const time_mutants: readonly Mutant[] = [
 ]
 
 /** The control of a proof tries each of these mutants; the quick one only the first. */
-function controlOf(mutants: readonly Mutant[], child: string, long_max: number): Experiment {
+function controlOf(
+  mutants: readonly Mutant[],
+  kind: 'histories' | 'months',
+  long_max: number,
+): Experiment {
   const quick_max = Math.min(200, long_max - 1)
   return {
     says: `an engine with one of ${mutants.length} mistakes`,
     ...{ quick: quick_max, long: long_max },
     async run({ n, seed, emit }) {
       const wanted = n === quick_max ? mutants.slice(0, 1) : mutants
-      const found = await tryAll(wanted, child, seed, n)
+      const found = await tryAll(wanted, kind, seed, n)
       for (const { says, tried, error } of found) {
         emit(`${says}: ${error === undefined ? 'not found' : 'found'} after ${tried}`)
       }
@@ -135,24 +139,22 @@ function controlOf(mutants: readonly Mutant[], child: string, long_max: number):
   }
 }
 
-export const controls: readonly Experiment[] = [controlOf(mutants, 'model/mutants-child.ts', 5_000)]
-export const time_controls: readonly Experiment[] = [
-  controlOf(time_mutants, 'model/time-mutants-child.ts', 20),
-]
+export const controls: readonly Experiment[] = [controlOf(mutants, 'histories', 5_000)]
+export const time_controls: readonly Experiment[] = [controlOf(time_mutants, 'months', 20)]
 
 async function tryAll(
   wanted: readonly Mutant[],
-  child_file: string,
+  kind: 'histories' | 'months',
   seed: number,
   n: number,
 ): Promise<readonly Found[]> {
   const edits = wanted.map(
     ({ says, file, from, to }): Edit => ({ file, from, to: to.replace('WRONG', isWrong(says)) }),
   )
-  const child = await buildChild(child_file, edits)
+  const child = await buildChild('model/mutants-child.ts', edits)
   try {
     const names = JSON.stringify(wanted.map(({ says }) => says))
-    const args = [...child_flags, child.script, String(seed), String(n), names]
+    const args = [...child_flags, child.script, kind, String(seed), String(n), names]
     const running = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     let text = ''
     running.stdout.on('data', (chunk) => {
