@@ -14,11 +14,11 @@ import type { Engine } from '../src/engine/api/engine-api.ts'
 import type { PostgresLogOptions } from '../src/postgres.ts'
 import { serveNodeOperator } from '../src/server/operator/server.ts'
 import { run } from './support/cli-run.ts'
-import { startRelay } from './support/cluster/relay.ts'
 import { openNode, type TestNode, waiting } from './support/cluster-nodes.ts'
 import { sampled } from './support/metrics-samples.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
+import { startRelay } from './support/relay.ts'
 import { cellsOf, runbookRows, type Traces } from './support/runbook.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
@@ -201,7 +201,7 @@ for (const { incident, line, metric, ready, play } of incidents) {
         return made
       },
       async relayed(delay_ms) {
-        const relay = await startRelay('127.0.0.1', { host, port }, delay_ms)
+        const relay = await startRelay({ host, port }, { there_ms: delay_ms, back_ms: delay_ms })
         relays.push(relay)
         const through = new URL(url)
         through.host = `127.0.0.1:${relay.port}`

@@ -10,13 +10,13 @@ import { signatureOf } from '../src/codec/signature.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { serveGrpc } from '../src/grpc.ts'
 import { serveHttp } from '../src/http.ts'
-import { startRelay } from './support/cluster/relay.ts'
 import { killed, openNode, startChildNode, waiting } from './support/cluster-nodes.ts'
 import { sharedAuthority } from './support/grpc-certs.ts'
 import { openClient } from './support/grpc-client.ts'
 import { user } from './support/http-server.ts'
 import { no_postgres, type Postgres, startPostgres } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
+import { startRelay } from './support/relay.ts'
 import { quickFolder } from './support/store-folder.ts'
 import { type EventLine, withEvents } from './support/told-events.ts'
 
@@ -221,7 +221,7 @@ describe('a cluster', { skip: no_postgres ?? false }, () => {
         /takes \d+ ms to answer, too long for a lease of 150 ms: set one of at least \d+ ms/,
         async () => {
           const to = { host: postgres.host, port: postgres.port }
-          const relay = await startRelay('127.0.0.1', to, 40)
+          const relay = await startRelay(to, { there_ms: 40, back_ms: 40 })
           const slow = new URL(url)
           slow.port = String(relay.port)
           await openNode(other.place, { url: slow.href, node: 'c', lease_ms: 150 }).opened.finally(

@@ -10,10 +10,10 @@ import { test } from 'node:test'
 import type { EngineOptions } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
 import { run } from './support/cli-run.ts'
-import { startRelay } from './support/cluster/relay.ts'
 import { openNode, type TestNode, waiting } from './support/cluster-nodes.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { initPartition } from './support/postgres-open.ts'
+import { startRelay } from './support/relay.ts'
 import { quick_place, quickPaths } from './support/store-folder.ts'
 
 const postgres = await postgresOrSkip({ parent: quick_place })
@@ -27,7 +27,7 @@ async function newCluster() {
   assert.ok(postgres !== undefined)
   const url = await postgres.createDatabase()
   await initPartition(url, 0)
-  const relay = await startRelay('127.0.0.1', { host: postgres.host, port: postgres.port }, 0)
+  const relay = await startRelay({ host: postgres.host, port: postgres.port })
   const through = new URL(url)
   through.host = `127.0.0.1:${relay.port}`
   const place = newPath()

@@ -2,6 +2,8 @@
  * The suite of the commit log, run on the two files beside the data file, on PostgreSQL and on one
  * in memory; and the store over one that fails at each step of its life.
  */
+import { fault } from '../src/core/faults.ts'
+import type { CommitLog } from '../src/store/commit-log/commit-log.ts'
 import './support/end-soon.ts'
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -20,9 +22,36 @@ import { storeOf } from '../src/store/group-commit.ts'
 import { openTree } from './support/commit-log-setup.ts'
 import { type CommitLogHarness, changesNamed, commitLogSuite } from './support/commit-log-suite.ts'
 import { connectionTo, log_id, logOver, newCluster } from './support/database-cluster.ts'
-import { type Failure, memoryLog } from './support/memory-log.ts'
 import { postgresOrSkip } from './support/postgres.ts'
 import { quickFolder, quickPaths } from './support/store-folder.ts'
+
+/**
+ * A commit log in memory that fails when it is told to: refuses for lack of space, is fenced off,
+ * or has no answer for what it has lost or kept.
+ */
+type Failure = 'no_space' | 'fenced' | 'lost' | 'unanswered'
+
+/** The frames are added to `kept`; `failureNow` is asked at each append. */
+function memoryLog(kept: Buffer[], failureNow: () => Failure | undefined): CommitLog {
+  return {
+    async append({ arena, from, end }) {
+      const failure = failureNow()
+      if (failure === undefined || failure === 'unanswered') {
+        kept.push(Buffer.from(arena.subarray(from, end)))
+      }
+      if (failure === 'no_space') throw fault('no_space')
+      if (failure !== undefined) throw fault('store_failed', failure)
+      return 0
+    },
+    rotate() {},
+    merged() {},
+    preallocatedBytes: () => Number.POSITIVE_INFINITY,
+    isSettled: () => true,
+    async settle() {},
+    async end() {},
+    async close() {},
+  }
+}
 
 const postgres = await postgresOrSkip()
 

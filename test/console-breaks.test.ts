@@ -9,7 +9,7 @@ import { type OperatorServer, serveOperator } from '../src/operator.ts'
 import { no_browser, testBrowser } from './support/browser.ts'
 import { callback_process } from './support/cli-process.ts'
 import { openConsole, type TestConsole } from './support/console-server.ts'
-import { type CutLine, openLine } from './support/cut-line.ts'
+import { startRelay } from './support/relay.ts'
 
 const browser = testBrowser()
 const away = { may_be_away: true }
@@ -78,7 +78,8 @@ describe('the page goes on', { skip: no_browser ?? false }, () => {
   })
 
   test('a connection breaks for a minute', async (t) => {
-    const line: CutLine = await openLine(console.operator.address.port)
+    const { port } = console.operator.address
+    const line = await startRelay({ host: '127.0.0.1', port })
     t.after(() => line.close())
     const { page } = await browser.visit(t, `http://127.0.0.1:${line.port}/console/`, away)
     await signIn(page)

@@ -6,6 +6,7 @@
  * Takes some minutes, root, mmdebstrap and systemd-nspawn: `CONVEYOR_SLOW=1 npm test -- deploy-roots`.
  */
 import assert from 'node:assert/strict'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +24,45 @@ import {
   whyNoRoots,
 } from './support/container-root.ts'
 import { run, top } from './support/package-folder.ts'
-import { bootRoot, type Machine } from './support/systemd-root.ts'
+
+/**
+ * Boots the systemd of an unpacked root in a container of systemd-nspawn, on a network of its
+ * own, and runs commands inside. Needs root.
+ */
+interface Machine {
+  /** Runs a command to its end and answers what it printed; throws where it fails. */
+  exec(words: readonly string[]): string
+  end(): Promise<void>
+}
+
+async function bootRoot(root: string): Promise<Machine> {
+  const flags = ['--quiet', '--register=no', '--keep-unit', '--private-network', '--boot']
+  const child = spawn('systemd-nspawn', [...flags, `--directory=${root}`], { stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  const command = (words: readonly string[]): string[] => {
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+    const path = 'PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+    return ['-t', children.trim().split(' ')[0] as string, '-a', 'env', '-i', path, ...words]
+  }
+  let state = ''
+  for (let n = 0; n < 300 && !/running|degraded/.test(state); n++) {
+    await sleep(100)
+    try {
+      const asked = command(['systemctl', 'is-system-running'])
+      state = spawnSync('nsenter', asked, { encoding: 'utf8' }).stdout
+    } catch {
+      // The first process of the container is not there yet.
+    }
+  }
+  assert.match(state, /running|degraded/, 'the root does not boot')
+  return {
+    exec: (words) => execFileSync('nsenter', command(words), { encoding: 'utf8' }),
+    async end() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
 
 const is_slow = process.env.CONVEYOR_SLOW === '1'
 const why_not = is_slow ? whyNoRoots() : 'takes some minutes, and CONVEYOR_SLOW=1'

@@ -6,12 +6,12 @@ import assert from 'node:assert/strict'
 import { canonicalText } from '../../src/codec/doc-text.ts'
 import { parseJson, stringifyJson } from '../../src/codec/json.ts'
 import { renderResults } from '../../src/codec/response-body.ts'
-import { isFault } from '../../src/core/faults.ts'
+import { isFault, wholeFaults } from '../../src/core/faults.ts'
 import type { JsonObject, JsonValue, OpResult, Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import type { Can } from '../../src/engine/api/process-api.ts'
+import { serveHttp } from '../../src/http.ts'
 import { tasksOf } from './tasks-of.ts'
-import { postToAddress } from './vector-addresses.ts'
 import { definitionOf, type Vector } from './vector-form.ts'
 import type { Link, Transport } from './vector-servers.ts'
 import { openWorld, type TaskTarget, type World } from './vector-state.ts'
@@ -213,4 +213,28 @@ function rowOf(task: Task): string {
 function rowWanted({ ref = null, status, tag, node_id, data }: JsonObject): string {
   const is_tagged = tag === undefined ? '' : ` ${tag}`
   return `${stringifyJson(ref)} ${status}${is_tagged} in ${node_id} ${canonicalText(data ?? {})}`
+}
+
+/** The answer to the `body` of a step, posted to its address or to a guess at it. */
+async function postToAddress(engine: Engine, step: JsonObject): Promise<string> {
+  const { body, version = 1, form = 'json', hash } = step
+  const names = step.post as JsonValue[]
+  const server = await serveHttp(engine, { port: 0 })
+  try {
+    const path = `/${names.join('/')}/${hash ?? (await hashOf(engine, names))}`
+    const url = `${server.url}/api/${version}/${form}${path}`
+    const answer = await fetch(url, { method: 'POST', body: String(body) })
+    const text = await answer.text()
+    const code = (JSON.parse(text) as JsonObject).request_proc as keyof typeof wholeFaults
+    assert.equal(answer.status, wholeFaults[code]?.http ?? 200)
+    return text
+  } finally {
+    await server.drain()
+  }
+}
+
+async function hashOf(engine: Engine, [kind, conv_id, node_id]: JsonValue[]): Promise<string> {
+  const { address, callbacks } = await engine.processes.webhook(conv_id as number)
+  const callback = callbacks.find((one) => one.node_id === node_id)?.address
+  return String(kind === 'public' ? address : callback).slice(-40)
 }

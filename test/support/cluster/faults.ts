@@ -4,9 +4,9 @@
  */
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Relay, startRelay } from '../relay.ts'
 import type { Lab, LabNode } from './lab.ts'
 import { type Member, server_port } from './patroni.ts'
-import { type Relay, startRelay } from './relay.ts'
 
 export interface Fault {
   readonly name: string
@@ -109,7 +109,9 @@ const slowDown: Act<LabNode> = async ({ machine }, { database, network }) => {
   const relays: Relay[] = []
   for (const { machine: other } of database.members) {
     const server = { host: other.address, port: server_port }
-    const relay = await startRelay(network.address, server, slow_ms)
+    const relay = await startRelay(server, {
+      ...{ host: network.address, there_ms: slow_ms, back_ms: slow_ms },
+    })
     relays.push(relay)
     machine.redirect(server, relay)
   }

@@ -5,6 +5,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import type { Address } from '../relay.ts'
 
 export interface Network {
   /** The address of the machine that runs the tests. */
@@ -26,11 +27,6 @@ export interface Machine {
   delay(delay_ms: number): boolean
   /** Undoes all of these; what was redirected is connected anew. */
   heal(): void
-}
-
-export interface Address {
-  readonly host: string
-  readonly port: number
 }
 
 const commands = ['ip', 'iptables', 'ss']

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { addClient, initFolder } from '../../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../../src/core/clock.ts'
-import { type ByteTap, openByteTap } from '../byte-tap.ts'
+import { type Relay, startRelay } from '../relay.ts'
 import { buildChild, type Edit } from '../store-child.ts'
 import { newSequence, type Sequence, type SequenceKind } from '../workload.ts'
 import { openCallers, sendSequence, sendSteadily, type Target } from '../workload-callers.ts'
@@ -113,7 +113,7 @@ interface Life {
 
 interface Caller {
   readonly sequence: Sequence
-  readonly taps: readonly ByteTap[]
+  readonly taps: readonly Relay[]
   /** By request, what the caller had received by then. */
   readonly received: ReadonlyMap<number, number>[]
 }
@@ -141,8 +141,9 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
   const kinds = is_stopped ? sequence_kinds.filter((kind) => kind !== 'stream') : sequence_kinds
   await Promise.all(
     kinds.map(async (kind) => {
-      const taps = await Promise.all([new URL(http).host, grpc].map(openByteTap))
-      const [url = '', address = ''] = taps.map((tap) => tap.address)
+      const ports = [new URL(http).port, grpc.split(':')[1]].map(Number)
+      const taps = await Promise.all(ports.map((port) => startRelay({ host: '127.0.0.1', port })))
+      const [url = '', address = ''] = taps.map(({ host, port }) => `${host}:${port}`)
       const sequence = newSequence(`${kind} ${life.place}`, kind)
       const caller: Caller = { sequence, taps, received: [] }
       callers.push(caller)
