@@ -15,19 +15,28 @@ export type { Limits } from './core/limits.ts'
 export type { Logger } from './core/log.ts'
 export type { Caller, HistoryEntry, OpResult, Status, Task } from './core/model.ts'
 export { version } from './core/version.ts'
-export type { BulkInput, BulkJob } from './engine/api/bulk-api.ts'
 export type { ChangesOptions, TaskChange } from './engine/api/change-api.ts'
 export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api/engine-api.ts'
 export type { Handler, HandlerContext, HandlerOptions } from './engine/api/handler-api.ts'
-export type { ExportFile, ImportResult, PutOptions, PutResult } from './engine/api/import-api.ts'
 export type {
+  ExportFile,
+  ImportResult,
   ProcessDetails,
   Processes,
   ProcessInfo,
+  PutOptions,
+  PutResult,
   WebhookInfo,
 } from './engine/api/process-api.ts'
 export type { ScheduleInfo, ScheduleInput, Schedules } from './engine/api/schedule-api.ts'
-export type { TaskCounts, TaskFilter, TaskPage, TaskQuery } from './engine/api/search-api.ts'
+export type {
+  BulkInput,
+  BulkJob,
+  TaskCounts,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+} from './engine/api/search-api.ts'
 export type { EngineStatistics, Readiness } from './engine/api/statistics-api.ts'
 export type {
   ActionResult,

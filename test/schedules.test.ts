@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CatchUp, ScheduleInput } from '../src/engine/api/schedule-api.ts'
-import { dueTimesOf, utcText } from '../src/engine/schedules/schedule-times.ts'
+import { dueTimesOf, utcText } from '../src/engine/schedules/schedule-input.ts'
 import { settled } from './support/model-setup.ts'
 import {
   day_ms,

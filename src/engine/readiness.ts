@@ -1,8 +1,8 @@
 /**
- * Whether an engine can do its work, for probes. The disk is checked at most once a second: a
- * recent commit is proof enough, one in flight for too long is the opposite, otherwise a tiny
- * commit is tried for `ready_ms_max`; probes meanwhile get the last result. Time is the system's,
- * because a disk does not wait for a test's clock.
+ * Reports on an engine: `Engine.ready` for probes, and `Engine.statistics`. The disk is checked at
+ * most once a second: a recent commit is proof enough, one in flight for too long is the opposite,
+ * otherwise a tiny commit is tried for `ready_ms_max`; probes meanwhile get the last result. Its
+ * time is the system's, because a disk does not wait for a test's clock. Statistics read no file.
  */
 import { metaKey } from '../codec/keys.ts'
 import { type Clock, within } from '../core/clock.ts'
@@ -13,7 +13,14 @@ import { version } from '../core/version.ts'
 import { freeBytesAgain } from '../store/space-watch.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyState } from './access/secrets.ts'
-import type { Readiness, ReadyCheck } from './api/statistics-api.ts'
+import type { EngineStatistics, Readiness, ReadyCheck } from './api/statistics-api.ts'
+import type { ChangeFeed } from './changes/changes.ts'
+import type { Handlers } from './jobs/handlers.ts'
+import type { JobDispatcher } from './jobs/job-dispatcher.ts'
+import type { Replays } from './replays/replays.ts'
+import type { Results } from './requests/results.ts'
+import type { Timers } from './timers/due-work.ts'
+import type { Parts } from './transactions/parts.ts'
 
 export interface ReadinessOptions {
   readonly store: Store
@@ -106,4 +113,40 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
 
 function notOk(reason: string): ReadyCheck {
   return { ok: false, reason }
+}
+
+interface ReportingParts {
+  readonly timers: Timers
+  readonly jobs: JobDispatcher
+  readonly results: Results
+  readonly feed: ChangeFeed
+  readonly handlers: Handlers
+  readonly replays: Replays
+}
+
+export function newStatisticsReader(
+  { clock, store, counters, admission }: Parts,
+  { timers, jobs, results, feed, handlers, replays }: ReportingParts,
+): () => EngineStatistics {
+  const since_ms = clock.now_ms()
+  return () => {
+    const { timers_fired, ...tasks } = counters.tasks
+    const overdue_ms = timers.overdue_ms()
+    const { in_flight, waiting } = jobs.counts()
+    return {
+      since_ms,
+      ...counters.read(),
+      tasks,
+      timers_fired,
+      queue: admission.waiting(),
+      due_lag_ms: overdue_ms === undefined ? 0 : clock.now_ms() - overdue_ms,
+      jobs_in_flight: in_flight,
+      jobs_waiting: waiting,
+      results_waiting: results.count(),
+      feed_readers: feed.readers(),
+      handlers: handlers.count(),
+      replay_bytes: replays.bytes(),
+      store: store.numbers(),
+    }
+  }
 }

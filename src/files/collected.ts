@@ -4,7 +4,7 @@
  * mistake, collected with the others.
  */
 import { fault } from '../core/faults.ts'
-import type { ExportFile } from '../engine/api/import-api.ts'
+import type { ExportFile } from '../engine/api/process-api.ts'
 import {
   export_bytes_max,
   export_entries_max,

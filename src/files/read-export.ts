@@ -8,7 +8,7 @@ import { createReadStream, type Dirent } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fault } from '../core/faults.ts'
-import type { ExportFile } from '../engine/api/import-api.ts'
+import type { ExportFile } from '../engine/api/process-api.ts'
 import {
   export_bytes_max,
   export_depth_max,

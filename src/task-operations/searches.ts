@@ -4,9 +4,14 @@
  */
 import { rawJson } from '../codec/json.ts'
 import type { Doc } from '../core/model.ts'
-import type { BulkInput, BulkJob } from '../engine/api/bulk-api.ts'
 import type { Engine } from '../engine/api/engine-api.ts'
-import type { TaskFilter, TaskPage, TaskQuery } from '../engine/api/search-api.ts'
+import type {
+  BulkInput,
+  BulkJob,
+  TaskFilter,
+  TaskPage,
+  TaskQuery,
+} from '../engine/api/search-api.ts'
 import { readWhere } from '../engine/search/task-filter.ts'
 import { type TaskView, viewsOf } from './task-view.ts'
 

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { defined } from '../../core/defined.ts'
 import { isFault } from '../../core/faults.ts'
-import type { ImportResult, VariableResult, WaitsFor } from '../../engine/api/import-api.ts'
+import type { ImportResult, VariableResult, WaitsFor } from '../../engine/api/process-api.ts'
 import { type GivenFile, readExport } from '../../files/read-export.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'

@@ -5,7 +5,7 @@
  * and `task bulk ID` continues it.
  */
 import { defined } from '../../core/defined.ts'
-import type { BulkAction } from '../../engine/api/bulk-api.ts'
+import type { BulkAction } from '../../engine/api/search-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import type { SentBulk, SentJob } from '../../task-operations/searches.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'

@@ -3,7 +3,7 @@
  * task-bulk does. Without a name and without such a flag nothing is changed.
  */
 import { defined } from '../../core/defined.ts'
-import type { BulkAction } from '../../engine/api/bulk-api.ts'
+import type { BulkAction } from '../../engine/api/search-api.ts'
 import type { ResultView } from '../../task-operations/task-actions.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'

@@ -8,9 +8,8 @@
  * texts are in bodies only, never in a URL. Data is JSON text, so that numbers keep their digits.
  */
 import type { Status } from '../../core/model.ts'
-import type { BulkAction, BulkJob } from '../../engine/api/bulk-api.ts'
-import type { ImportResult } from '../../engine/api/import-api.ts'
-import type { TaskPage } from '../../engine/api/search-api.ts'
+import type { ImportResult } from '../../engine/api/process-api.ts'
+import type { BulkAction, BulkJob, TaskPage } from '../../engine/api/search-api.ts'
 import type { ActionResult } from '../../engine/api/task-api.ts'
 import { type ConsoleRight, console_rights } from '../../engine/api/user-api.ts'
 import type { SentFilter, SentQuery } from '../../task-operations/searches.ts'

@@ -1,10 +1,17 @@
 /**
  * The part of the public interface that is about tasks, as types: what ops and the calls for one
- * task take and return. Many tasks: search-api and bulk-api.
+ * task take and return. Many tasks: search-api.
  */
 import type { OpResult, Status, Task } from '../../core/model.ts'
-import type { BulkInput, BulkJob, BulkOptions } from './bulk-api.ts'
-import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './search-api.ts'
+import type {
+  BulkInput,
+  BulkJob,
+  BulkOptions,
+  CountFilter,
+  TaskCounts,
+  TaskPage,
+  TaskQuery,
+} from './search-api.ts'
 
 /** An op without `type` and `obj`. */
 export interface CreateInput {

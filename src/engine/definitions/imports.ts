@@ -15,8 +15,13 @@ import type { ExportSource } from '../../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../../process/export-items.ts'
 import { callback_url } from '../../process/templates/path.ts'
 import type { Store, Tx, View } from '../../store/store.ts'
-import type { ImportResult, PutOptions, PutResult, WaitsFor } from '../api/import-api.ts'
-import type { Processes } from '../api/process-api.ts'
+import type {
+  ImportResult,
+  Processes,
+  PutOptions,
+  PutResult,
+  WaitsFor,
+} from '../api/process-api.ts'
 import { migrationOf } from '../tasks/waits.ts'
 import { type Catalog, convIdOf, type Process, putAlias } from '../transactions/catalog.ts'
 import { liveTasksAt } from '../transactions/node-counters.ts'

@@ -29,8 +29,7 @@ import { loadTask } from '../tasks/task-store.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import type { FlowEdge } from './edge-counters.ts'
-import type { FlowCounters, FlowNumbers } from './flow-counters.ts'
+import type { FlowCounters, FlowEdge, FlowNumbers } from './flow-counters.ts'
 
 export interface ProcessHead {
   readonly conv_id: string

@@ -23,9 +23,15 @@ import type { Traces } from '../requests/traces.ts'
 import { full_disk_ms } from '../transactions/admission.ts'
 import type { Parts } from '../transactions/parts.ts'
 import { newReadContext, type TaskFailure, type Transaction } from '../transactions/transaction.ts'
-import { detailsOf, failure_events, failureFields, jobFields } from './job-events.ts'
 import { type DueJob, newJobQueue } from './job-queue.ts'
-import { applyOutcome, listAgain } from './job-transactions.ts'
+import {
+  applyOutcome,
+  detailsOf,
+  failure_events,
+  failureFields,
+  jobFields,
+  listAgain,
+} from './job-transactions.ts'
 
 /** They never reject. */
 export interface Executors {

@@ -1,9 +1,11 @@
 /**
- * The transactions of jobs: apply an outcome, or list the job again for a later attempt. Both
- * change the task only if it still waits for this job.
+ * Ends an attempt of a job: the transactions that apply its outcome or list it again, if the task
+ * still waits for this job, and its log events. A handler's error is logged in part; of a call the
+ * cause, status and host; of code, whose texts are made from data, only the tag.
  */
+import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'
-import type { JobOutcome } from '../../process/logic.ts'
+import type { JobOrder, JobOutcome } from '../../process/logic.ts'
 import { advance, migrateTask } from '../tasks/advance.ts'
 import { evaluationContextOf } from '../tasks/evaluation-context.ts'
 import { recordEvent } from '../tasks/history.ts'
@@ -12,6 +14,7 @@ import { loadTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
+import type { Variables } from '../transactions/variables.ts'
 import type { DueJob } from './job-queue.ts'
 
 export function applyOutcome(
@@ -69,4 +72,61 @@ function findWaiting(tx: Transaction, due: DueJob): TaskDraft | undefined {
   const { wait, visit, logic_at, at_ms } = draft.task
   const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
   return wait === 'work' && is_same ? draft : undefined
+}
+
+const chars_max = 200
+
+type Doable = Exclude<DueJob['order'], { job: 'none' }>
+
+/** The events of a failure: the last one where the task goes on, and one that is tried again. */
+export const failure_events = {
+  code: { failed: 'code_failed', repeats: 'code_failed' },
+  call: { failed: 'call_gave_up', repeats: 'call_repeats' },
+  handler: { failed: 'handler_failed', repeats: 'handler_repeats' },
+} as const satisfies Record<Doable['job'], Record<'failed' | 'repeats', EventName>>
+
+export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): EventFields {
+  const { conv_id, obj_id, node_id, trace_id } = task
+  const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
+  return { conv_id, obj_id, node_id, ...what, ...(trace_id === undefined ? {} : { trace_id }) }
+}
+
+/** Undefined where it has not failed. An answer that asks for another attempt is a failure. */
+export function failureFields(
+  due: DueJob,
+  order: Doable,
+  outcome: JobOutcome,
+  attempts_max: number,
+  variables: Variables,
+): EventFields | undefined {
+  if (outcome.outcome === 'done' && outcome.may_pass !== true) return undefined
+  const fields = {
+    ...jobFields(due),
+    code: outcome.outcome === 'failed' ? outcome.tag : 'api_bad_answer',
+  }
+  if (order.job === 'code') return fields
+  const attempts = {
+    attempt: due.attempts + 1,
+    attempts_max: Number.isFinite(attempts_max) ? attempts_max : undefined,
+  }
+  const told = (text: string): string => variables.masked(text).slice(0, chars_max)
+  const error = outcome.outcome === 'failed' ? told(outcome.description) : undefined
+  if (order.job === 'call') {
+    const status = outcome.outcome === 'done' ? outcome.status : outcome.figures?.status
+    return { ...fields, ...attempts, error, status, host: hostOf(order) }
+  }
+  const thrown_in = outcome.thrown_in && told(outcome.thrown_in)
+  return { ...fields, ...attempts, error, thrown_in }
+}
+
+export function detailsOf({ code, error, status }: EventFields): StatusDetails {
+  const answered = status === undefined ? '' : `it answered ${status}`
+  const text = String(error ?? answered).slice(0, description_chars_max)
+  return { tag: String(code), description: text.toWellFormed() }
+}
+
+const description_chars_max = 200
+
+function hostOf({ request }: Extract<JobOrder, { job: 'call' }>): string | undefined {
+  return URL.canParse(request.url) ? new URL(request.url).host : undefined
 }

@@ -1,17 +1,17 @@
 /**
- * Checks a schedule that an embedder passes. Each mistake is a `bad_schedule` that names the
- * member. Whether it is ever due is checked in its transaction (schedule-transactions).
+ * Checks a schedule that an embedder passes, and computes its due times; croner reads cron
+ * expressions. Each mistake is a `bad_schedule` that names the member. Due times rise strictly:
+ * `after` returns one later than its argument.
  */
-import { bytesOf } from '../../codec/json.ts'
+import { Cron } from 'croner'
+import { bytesOf, docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'
 import { isName, isOp, parseTaskOp } from '../../codec/op.ts'
 import type { ScheduleDefinition } from '../../codec/records.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
-import type { CreateOp } from '../../core/model.ts'
+import type { CreateOp, Doc } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
 import type { ScheduleInput } from '../api/schedule-api.ts'
-import { dueTimesOf } from './schedule-times.ts'
-import { taskData } from './schedule-transactions.ts'
 
 const id_chars_max = 64
 const cron_chars_max = 256
@@ -102,4 +102,75 @@ function taskOf({ conv_id, data = {} }: ScheduleInput, limits: Limits): CreateOp
 
 export function mistake(sentence: string): Fault {
   return fault('bad_schedule', sentence)
+}
+
+export interface DueTimes {
+  /** The first due time after this, up to the year 9999. */
+  after(ms: number): number | undefined
+  /** The oldest of the newest `count` due times between `from_ms` and `to_ms`; looks at no more. */
+  newest(count: number, from_ms: number, to_ms: number): number
+}
+
+/** The end of the year 9999, after which a time has no ordinary text. */
+const time_ms_max = 253_402_300_799_999
+
+/** Throws the error of croner, whose message says what is wrong with `cron`. */
+export function dueTimesOf(
+  definition: Pick<ScheduleDefinition, 'cron' | 'every_ms' | 'at_ms' | 'timezone'>,
+  put_ms: number,
+): DueTimes {
+  const { cron, every_ms, at_ms, timezone } = definition
+  if (cron !== undefined) return cronTimes(cron, timezone)
+  return every_ms === undefined ? onceAt(at_ms ?? 0) : timesEvery(every_ms, put_ms)
+}
+
+function cronTimes(expression: string, timezone: string): DueTimes {
+  // Croner would take a date and time too, which always have a colon.
+  if (expression.includes(':')) throw new TypeError('a cron expression has no colon')
+  const cron = new Cron(expression, { timezone, mode: '5-or-6-parts', paused: true })
+  const gap_ms_min = expression.trim().split(/\s+/).length === 6 ? 1_000 : 60_000
+  return {
+    after: (ms) => possible(cron.nextRun(new Date(ms))?.getTime()),
+    newest(count, from_ms, to_ms) {
+      if ((to_ms - from_ms) / gap_ms_min < count - 1) return from_ms
+      // The time given to previousRuns is excluded.
+      let found_ms = (Math.floor(to_ms / 1_000) + 1) * 1_000
+      for (let left = count; left > 0; left--) {
+        const before_ms = cron.previousRuns(1, new Date(found_ms))[0]?.getTime() ?? 0
+        if (before_ms <= from_ms) return from_ms
+        found_ms = before_ms
+      }
+      return found_ms
+    },
+  }
+}
+
+function timesEvery(every_ms: number, put_ms: number): DueTimes {
+  const atOrBefore = (ms: number): number => ms - ((ms - put_ms) % every_ms)
+  return {
+    after: (ms) => possible(atOrBefore(Math.max(ms, put_ms)) + every_ms),
+    newest: (count, from_ms, to_ms) =>
+      Math.max(from_ms, atOrBefore(to_ms) - (count - 1) * every_ms),
+  }
+}
+
+function onceAt(at_ms: number): DueTimes {
+  return { after: (ms) => (at_ms > ms ? possible(at_ms) : undefined), newest: () => at_ms }
+}
+
+function possible(ms: number | undefined): number | undefined {
+  return ms !== undefined && ms <= time_ms_max ? ms : undefined
+}
+
+/** `2026-11-22T02:00:00Z`, with milliseconds only where there are some. */
+export function utcText(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
+}
+
+export function taskData({ data_text, due_key }: ScheduleDefinition, due_ms: number): Doc {
+  const data = docOfText(data_text)
+  if (due_key === undefined) return data
+  const members = { ...objectOf(data) }
+  setMember(members, due_key, due_ms)
+  return docOfValue(members)
 }

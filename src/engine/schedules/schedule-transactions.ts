@@ -4,7 +4,7 @@
  * and none early. Due times only rise, also when a definition is replaced or the clock is set back.
  */
 import { digestOf } from '../../codec/doc-text.ts'
-import { docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'
+import { docOfText } from '../../codec/json.ts'
 import { keysOfType, scheduleKey } from '../../codec/keys.ts'
 import {
   decodeRecord,
@@ -15,7 +15,7 @@ import {
 } from '../../codec/records.ts'
 import { sleep_ms_max } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
-import type { CreateOp, Doc } from '../../core/model.ts'
+import type { CreateOp } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { PutScheduleResult } from '../api/schedule-api.ts'
@@ -26,7 +26,7 @@ import { countSteps } from '../tasks/transitions.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
-import { type DueTimes, dueTimesOf, utcText } from './schedule-times.ts'
+import { type DueTimes, dueTimesOf, taskData, utcText } from './schedule-input.ts'
 
 /** A due time later than this is missed; the clock may take as long to notice a sleep. */
 export const late_ms_max = sleep_ms_max
@@ -210,14 +210,6 @@ export function createOp(definition: ScheduleDefinition, ref: string, due_ms: nu
   const data = taskData(definition, due_ms)
   const { conv_id } = definition
   return { type: 'create', id_text: undefined, conv_id, ref: { text: ref, is_number: false }, data }
-}
-
-export function taskData({ data_text, due_key }: ScheduleDefinition, due_ms: number): Doc {
-  const data = docOfText(data_text)
-  if (due_key === undefined) return data
-  const members = { ...objectOf(data) }
-  setMember(members, due_key, due_ms)
-  return docOfValue(members)
 }
 
 /** Pauses a schedule on which the engine has thrown. */

@@ -8,12 +8,18 @@ import { nextTurn } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
 import type { Task } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
-import type { BulkInput, BulkJob, BulkOptions } from '../api/bulk-api.ts'
-import type { TaskFilter } from '../api/search-api.ts'
+import type { BulkInput, BulkJob, BulkOptions, TaskFilter } from '../api/search-api.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import type { Parts } from '../transactions/parts.ts'
-import { type CheckedWork, checkWork, workOf } from './bulk-input.ts'
-import { beginJob, jobOf, listJobs, readJob } from './bulk-record.ts'
+import {
+  beginJob,
+  type CheckedWork,
+  checkWork,
+  jobOf,
+  listJobs,
+  readJob,
+  workOf,
+} from './bulk-input.ts'
 import { batchOf, newBulkSource, takeStep } from './bulk-step.ts'
 import { cursorOf, placeOfCursor, search } from './search.ts'
 import { type Place, runsOf, sourceOf } from './search-order.ts'

@@ -21,7 +21,7 @@ import { alias_chars_max } from '../../process/definition-limits.ts'
 import type { Graph } from '../../process/graph.ts'
 import { isAliasName } from '../../process/values.ts'
 import type { Tx, View } from '../../store/store.ts'
-import type { Alias, AliasResult } from '../api/import-api.ts'
+import type { Alias, AliasResult } from '../api/process-api.ts'
 
 export interface Process {
   readonly conv_id: string

@@ -17,7 +17,7 @@ import { docOfPlain, type PlainBounds } from '../../codec/plain-value.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import type { VariableItem } from '../../process/export-file.ts'
 import type { Tx, View } from '../../store/store.ts'
-import type { GivenVariables, VariableResult } from '../api/import-api.ts'
+import type { GivenVariables, VariableResult } from '../api/process-api.ts'
 
 export interface Variables {
   /** Replaces the given ones. Throws a TypeError for a value that is no plain JSON value. */

@@ -7,16 +7,14 @@ import { rawJson } from '../../codec/json.ts'
 import type { Overview } from '../../console/overview/messages.ts'
 import { newOverviews, type Overviews } from '../../console/overview/overview.ts'
 import { fault, isFault } from '../../core/faults.ts'
-import type { BulkAction } from '../../engine/api/bulk-api.ts'
 import type { BackupResult, Engine } from '../../engine/api/engine-api.ts'
-import type { ExportFile } from '../../engine/api/import-api.ts'
-import type { Can, WebhookChange } from '../../engine/api/process-api.ts'
+import type { Can, ExportFile, WebhookChange } from '../../engine/api/process-api.ts'
 import type {
   PutScheduleResult,
   ScheduleDetails,
   ScheduleInput,
 } from '../../engine/api/schedule-api.ts'
-import type { CountFilter } from '../../engine/api/search-api.ts'
+import type { BulkAction, CountFilter } from '../../engine/api/search-api.ts'
 import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { ConsoleRight, Sign } from '../../engine/api/user-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'

@@ -62,7 +62,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     says: 'a queue gives its newest task',
-    file: 'engine/tasks/queue-command.ts',
+    file: 'engine/tasks/copy-command.ts',
     from: 'reverse: newest })',
     to: 'reverse: newest || WRONG })',
   },

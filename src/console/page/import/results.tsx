@@ -2,7 +2,7 @@
  * What an import would do, process by process, with warnings and what is still missing; or the
  * mistakes of a refused file, as a list and above the graph that marks their nodes.
  */
-import type { ImportResult, PutResult, WaitsFor } from '../../../engine/api/import-api.ts'
+import type { ImportResult, PutResult, WaitsFor } from '../../../engine/api/process-api.ts'
 import type { Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { set } from '../parts/set.ts'

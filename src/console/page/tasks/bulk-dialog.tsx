@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
+import type { BulkAction, BulkJob } from '../../../engine/api/search-api.ts'
 import type { Bulk } from '../../server/messages.ts'
 import { nodeOptions, useNodes } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'

@@ -3,7 +3,7 @@
  * stopped. A stopped job can be resumed, also from another page, because the engine keeps it.
  */
 import { signal } from '@preact/signals'
-import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
+import type { BulkAction, BulkJob } from '../../../engine/api/search-api.ts'
 import type { Bulk } from '../../server/messages.ts'
 import type { Call } from './list.ts'
 

@@ -4,7 +4,7 @@
  */
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { BulkAction, BulkJob } from '../../../engine/api/bulk-api.ts'
+import type { BulkAction, BulkJob } from '../../../engine/api/search-api.ts'
 import type { Bulk, TaskRow } from '../../server/messages.ts'
 import { learnProcesses } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'

@@ -5,7 +5,7 @@
 import { rawJson } from '../../../codec/json.ts'
 import { isFault } from '../../../core/faults.ts'
 import type { Doc } from '../../../core/model.ts'
-import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/api/bulk-api.ts'
+import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received } from '../../../task-operations/searches.ts'
 import { maskWritten } from '../../../task-operations/task-actions.ts'

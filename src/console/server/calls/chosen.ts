@@ -5,8 +5,7 @@
 import { is_live } from '../../../codec/task-record.ts'
 import { codeOf, isStoreUnavailable } from '../../../core/faults.ts'
 import type { Task } from '../../../core/model.ts'
-import type { BulkJob } from '../../../engine/api/bulk-api.ts'
-import type { TaskFilter } from '../../../engine/api/search-api.ts'
+import type { BulkJob, TaskFilter } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { act, type TaskAction } from '../../../task-operations/task-actions.ts'
 
