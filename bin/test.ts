@@ -61,7 +61,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   hostile: {
     is_of_node: true,
     files: [
-      ...['http-hostile', 'grpc-hostile', 'grpc-intake', 'unread-answers', 'connection-bounds'],
+      ...['http-hostile', 'grpc-hostile', 'grpc-receive', 'unread-answers', 'connection-bounds'],
       ...['rate-limit', 'replay-bounds', 'http-webhook', 'loading', 'import-slices', 'scale'],
     ],
   },
