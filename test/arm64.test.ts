@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { transformSync } from 'esbuild'
+import { buildSync } from 'esbuild'
 import type { Seen } from './support/arm64-probe.ts'
 import {
   installed,
@@ -41,9 +41,11 @@ test('a file, a task with a handler and code, a second opener, a reopening', { s
     'bin/bundle.ts',
     join(folder.path, 'conveyor.mjs'),
   ])
-  const probe = readFileSync(join(top, 'test/support/arm64-probe.ts'), 'utf8')
-  const { code } = transformSync(probe, { loader: 'ts', format: 'esm', target: 'node20' })
-  writeFileSync(join(folder.path, 'probe.mjs'), code)
+  buildSync({
+    entryPoints: [join(top, 'test/support/arm64-probe.ts')],
+    outfile: join(folder.path, 'probe.mjs'),
+    ...{ bundle: true, platform: 'node', format: 'esm', target: 'node20' },
+  })
   // A copy: by a link it would look for its native part where this machine's is.
   const packages = join(folder.path, 'node_modules')
   cpSync(join(top, 'node_modules/lmdb'), join(packages, 'lmdb'), { recursive: true })

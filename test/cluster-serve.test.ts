@@ -140,11 +140,13 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     await eventually(async () => (await postgres.sql(of_owner)).length === 1)
     // In a process of its own, which has nothing but its clock to wait for.
     const words = ['cluster', 'hand-over', '--json', '--commit-log', postgres.url()]
-    const { stdout: out } = await runFile(process.execPath, [...node_args, ...words])
-    const { from, to, epoch } = JSON.parse(out) as Record<string, unknown>
-    assert.deepEqual([from, to, epoch], ['a', 'b', 2])
+    const taken = 'SELECT 1 FROM conveyor.owner WHERE epoch = 2'
+    const first = runFile(process.execPath, [...node_args, ...words])
+    await eventually(async () => (await postgres.sql(taken)).length === 1)
     // The former owner is a standby only once it has closed its data and opened it again.
     const second = await cluster('hand-over')
+    const { from, to, epoch } = JSON.parse((await first).stdout) as Record<string, unknown>
+    assert.deepEqual([from, to, epoch], ['a', 'b', 2])
     assert.equal(second.exit, 1)
     assert.match(second.err, /a could not be the owner: it |there is no standby that could take/)
     await b.role('owner', had)

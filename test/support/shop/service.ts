@@ -148,12 +148,11 @@ interface FeedFile {
   close(): Promise<void>
 }
 
-/** More than a line has. */
-const tail_bytes = 4096
-
 async function openFeedFile(path: string): Promise<FeedFile> {
   const file = await open(path, 'a+')
   const { size } = await file.stat()
+  // More than a line has.
+  const tail_bytes = 4096
   const tail = Buffer.alloc(Math.min(size, tail_bytes))
   await file.read(tail, 0, tail.length, size - tail.length)
   const end = tail.lastIndexOf('\n') + 1
