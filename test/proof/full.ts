@@ -1,22 +1,18 @@
 /** `npm run proof:full`: see test/support/disk/full-disk.ts. */
 
 import { type Change, type Counts, fillDisk } from '../support/disk/full-disk.ts'
-import { makeFullHarness } from '../support/disk/full-harness.ts'
+import { diskHarness } from '../support/disk/harness.ts'
 import { mountDisk, never_looks } from '../support/disk/small-disk.ts'
 import type { Edit } from '../support/store-child.ts'
 import { type Given, type Proof, tryEach } from './proof.ts'
 
-async function run(given: Given, edits: readonly Edit[] = [], change: Change = {}) {
+async function run(given: Given, change: Change = {}) {
   const counts: Counts = { tmpfs: 0, ext4: 0, tasks: 0, refused: 0, kills: 0 }
-  const harness = await makeFullHarness(edits)
-  try {
-    const outcome = await tryEach(given, async (seed) => ({
-      faults: await fillDisk(harness, seed, change, counts),
-    }))
-    return { ...outcome, figures: { ...counts } }
-  } finally {
-    await harness.remove()
-  }
+  const harness = await diskHarness()
+  const outcome = await tryEach(given, async (seed) => ({
+    faults: await fillDisk(harness, seed, change, counts),
+  }))
+  return { ...outcome, figures: { ...counts } }
 }
 
 const answers_early: readonly Edit[] = [
@@ -60,19 +56,19 @@ export const proof: Proof = {
   controls: [
     {
       ...{ says: 'a program that never looks how much is free', quick: 1, long: 4 },
-      run: (given) => run(given, never_looks, { limits: { disk_free_bytes_min: 0 } }),
+      run: (given) => run(given, { edits: never_looks, limits: { disk_free_bytes_min: 0 } }),
     },
     {
       ...{ says: 'a program that answers what the disk has refused', quick: 0, long: 4 },
       async run(given) {
         const edits = [...answers_early, ...looks_seldom]
-        const outcome = await run(given, edits, { form: { thefts: 3 } })
+        const outcome = await run(given, { edits, form: { thefts: 3 } })
         return { ...outcome, failures: outcome.failures.filter(({ says }) => lost.test(says)) }
       },
     },
     {
       ...{ says: 'a program that cancels nothing while the disk is full', quick: 1, long: 2 },
-      run: (given) => run(given, keeps_tasks),
+      run: (given) => run(given, { edits: keeps_tasks }),
     },
   ],
 }

@@ -1,5 +1,6 @@
 /** `npm run proof:hung`: see test/support/disk/hung-harness.ts. */
 
+import { diskHarness, whyNoIoLibrary } from '../support/disk/harness.ts'
 import { holdOnce } from '../support/disk/hung-harness.ts'
 import {
   type Bounds,
@@ -12,8 +13,6 @@ import {
   sound,
 } from '../support/disk/hung-hold.ts'
 import { holdLibrary } from '../support/disk/hung-library.ts'
-import { type HungHarness, makeHungHarness } from '../support/disk/hung-server.ts'
-import { whyNoIoLibrary } from '../support/disk/io-library.ts'
 import { fractionsOf } from '../support/fractions.ts'
 import { slower } from '../support/waits.ts'
 import {
@@ -59,19 +58,8 @@ function planOf(seed: number, is_quick: boolean): Plan {
   return { kind, end, bounds, hold_ms, slow_ms, flood_bytes: 4 * bounds.queue_bytes_max }
 }
 
-/** Is made once, for the claim and the controls. */
-let made: Promise<HungHarness> | undefined
-
-function prepared(): Promise<HungHarness> {
-  made ??= makeHungHarness().then((harness) => {
-    process.once('exit', harness.remove)
-    return harness
-  })
-  return made
-}
-
 async function run(given: Given, program: Program, of?: Partial<Plan>): Promise<Outcome> {
-  const harness = await prepared()
+  const harness = await diskHarness()
   const counts: HungCounts = newHungCounts()
   const is_quick = given.n === quick_n || of !== undefined
   const hold = async (seed: number): Promise<Tried> => {

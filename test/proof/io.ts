@@ -7,20 +7,20 @@
  * tried: whichever fails, the server is not killed.
  *
  * The points are those that two runs without a fault have both reached. A run that goes another way
- * may miss one, which is then tried again, and told if it is missed always. Not among them are locks,
+ * may miss one, which is then tried again, and counted as missed if it is missed always. Not among them are locks,
  * and the process of its own that opens a file first. What has failed is kept (kept.ts).
  */
 import { availableParallelism } from 'node:os'
+import { whyNoIoLibrary } from '../support/disk/harness.ts'
 import {
+  attempt,
   type IoFault,
-  type IoHarness,
+  type IoProgram,
   isWrite,
-  makeIoHarness,
   type Point,
   type State,
   states,
 } from '../support/disk/io-faults.ts'
-import { whyNoIoLibrary } from '../support/disk/io-library.ts'
 import { fractionsOf, shuffled } from '../support/fractions.ts'
 import type { Edit } from '../support/store-child.ts'
 import { keep, kept } from './kept.ts'
@@ -52,34 +52,25 @@ function faultsOf(points: ReadonlyMap<State, readonly Point[]>): IoFault[] {
   )
 }
 
-async function run(given: Given): Promise<Outcome> {
-  const harness = await makeIoHarness()
-  try {
-    return await runOn(harness, given)
-  } finally {
-    await harness.remove()
-  }
-}
-
 /** So few are chosen from the writes of one run. */
 const few = 10
 
 /** All that may be tried, or what is to be tried again. */
-async function findFaults(harness: IoHarness, { n, seed }: Given): Promise<readonly IoFault[]> {
+async function findFaults({ n, seed }: Given): Promise<readonly IoFault[]> {
   const again = kept<IoFault>('io', { n, seed })
   if (again !== undefined) return [again]
   const points = new Map<State, readonly Point[]>()
   for (const [at, on] of states.entries()) {
-    if (n > few) points.set(on, await pointsOf(harness, on, 2))
-    else if (seed % states.length === at) points.set(on, await pointsOf(harness, on, 1))
+    if (n > few) points.set(on, await pointsOf(on, 2))
+    else if (seed % states.length === at) points.set(on, await pointsOf(on, 1))
   }
   const all = faultsOf(points)
   return n > few ? all : all.filter(isWrite)
 }
 
-async function runOn(harness: IoHarness, given: Given): Promise<Outcome> {
+async function run(given: Given): Promise<Outcome> {
   const { n, seed } = given
-  const all = await findFaults(harness, given)
+  const all = await findFaults(given)
   const chosen = [
     ...shuffled(all.filter(isWrite), fractionsOf(seed)),
     ...shuffled(
@@ -89,12 +80,12 @@ async function runOn(harness: IoHarness, given: Given): Promise<Outcome> {
   ].slice(0, n)
   const ends = { 'went on': 0, stopped: 0, 'did not start': 0, 'killed by LMDB': 0 }
   let [missed, refused, stopped_ms_max, writes, of_child] = [0, 0, 0, 0, 0]
-  const attempt = async (own_seed: number): Promise<Tried> => {
+  const tryOne = async (own_seed: number): Promise<Tried> => {
     const fault = chosen[own_seed - seed] as IoFault
-    let result = await harness.attempt(fault, fault.on)
+    let result = await attempt(fault, fault.on)
     for (let again = 1; !result.is_reached && again < tries_max; again++) {
       if (result.wrong !== undefined) break
-      result = await harness.attempt(fault, fault.on)
+      result = await attempt(fault, fault.on)
     }
     if (!result.is_reached) missed++
     if (result.refused > 0) refused++
@@ -109,7 +100,7 @@ async function runOn(harness: IoHarness, given: Given): Promise<Outcome> {
     const what = `${on}: ${call} ${end} ${fault.n} ${error} ${how}`
     return { faults, failure: `${what}: ${result.wrong}` }
   }
-  const outcome = await tryEach({ ...given, n: chosen.length }, attempt, at_once)
+  const outcome = await tryEach({ ...given, n: chosen.length }, tryOne, at_once)
   const figures = {
     ...{ points: all.length, missed, refused, stopped_ms_max: Math.round(stopped_ms_max) },
     ...{ went_on: ends['went on'], stopped: ends.stopped, did_not_start: ends['did not start'] },
@@ -119,11 +110,9 @@ async function runOn(harness: IoHarness, given: Given): Promise<Outcome> {
 }
 
 /** The points that so many runs without a fault have all reached. */
-async function pointsOf(harness: IoHarness, on: State, count: 1 | 2): Promise<readonly Point[]> {
+async function pointsOf(on: State, count: 1 | 2): Promise<readonly Point[]> {
   const keyOf = ({ call, end, n }: Point): string => `${call} ${end} ${n}`
-  const runs = await Promise.all(
-    Array.from({ length: count }, () => harness.attempt(undefined, on)),
-  )
+  const runs = await Promise.all(Array.from({ length: count }, () => attempt(undefined, on)))
   for (const { wrong } of runs)
     if (wrong !== undefined) throw new Error(`without a fault: ${wrong}`)
   const [one, other = one] = runs.map(({ points }) => points)
@@ -168,22 +157,20 @@ const in_process: readonly Edit[] = [
 /** The C library ends a process that has written behind its memory, where it sees it. */
 const checked_memory = { LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' }
 
-async function control(
+type Found = Awaited<ReturnType<typeof attempt>>
+
+/** The n-th try of a control has the fault at one point of a closed file. */
+const control = (
   given: Given,
-  edits: readonly Edit[],
-  env: Readonly<Record<string, string>>,
-  wrongOf: (harness: IoHarness, at: number) => Promise<string | undefined>,
-): Promise<Outcome> {
-  const harness = await makeIoHarness(edits, env)
-  try {
-    return await tryEach(given, async (seed) => {
-      const failure = await wrongOf(harness, seed - given.seed)
-      return { faults: 1, ...(failure !== undefined && { failure }) }
-    })
-  } finally {
-    await harness.remove()
-  }
-}
+  program: IoProgram,
+  faultOf: (at: number) => Omit<IoFault, 'error' | 'on'>,
+  failureOf: (found: Found) => string | undefined,
+): Promise<Outcome> =>
+  tryEach(given, async (seed) => {
+    const fault = { ...faultOf(seed - given.seed), error: 'EIO', on: 'closed' } as const
+    const failure = failureOf(await attempt(fault, 'closed', program))
+    return { faults: 1, ...(failure !== undefined && { failure }) }
+  })
 
 export const proof: Proof = {
   name: 'io',
@@ -199,11 +186,12 @@ export const proof: Proof = {
       quick: 1,
       long: 4,
       run: (given) =>
-        control(given, [ignored], {}, async (harness, at) => {
-          const point = { call: 'pwrite', end: '-log-0', n: 20 + at }
-          const fault = { ...point, error: 'EIO', how: 'ever', on: 'closed' } as const
-          return (await harness.attempt(fault, 'closed')).wrong
-        }),
+        control(
+          given,
+          { edits: [ignored] },
+          (at) => ({ call: 'pwrite', end: '-log-0', n: 20 + at, how: 'ever' }),
+          ({ wrong }) => wrong,
+        ),
     },
     {
       says: 'LMDB writes in the process of the engine, whose memory a failed write corrupts',
@@ -211,13 +199,13 @@ export const proof: Proof = {
       // What lies behind that memory is another thing in each run.
       long: 200,
       run: (given) =>
-        control({ ...given, failures_max: 1 }, in_process, checked_memory, async (harness, at) => {
+        control(
+          { ...given, failures_max: 1 },
+          { edits: in_process, env: checked_memory },
           // Of several buffers, whose sizes are in the message.
-          const point = { call: 'writev', end: 'file', n: 1 + (at % 20), error: 'EIO' } as const
-          const fault = { ...point, how: 'once', on: 'closed' } as const
-          const { wrong, end } = await harness.attempt(fault, 'closed')
-          return end === 'killed by LMDB' ? `${wrong}` : undefined
-        }),
+          (at) => ({ call: 'writev', end: 'file', n: 1 + (at % 20), how: 'once' }),
+          ({ wrong, end }) => (end === 'killed by LMDB' ? `${wrong}` : undefined),
+        ),
     },
   ],
 }

@@ -8,6 +8,7 @@
  * The traces of a failure are kept (kept.ts): a server under load does not do the same twice.
  */
 import { crash_forms } from '../support/commit-log-crash.ts'
+import { diskHarness } from '../support/disk/harness.ts'
 import {
   type LifeEnd,
   type ServerTrace,
@@ -21,7 +22,7 @@ import {
   judgeTrace,
   type PowerWork,
 } from '../support/disk/power-work.ts'
-import { type BuiltChild, buildChild, type Edit } from '../support/store-child.ts'
+import type { Edit } from '../support/store-child.ts'
 import { canTrace } from '../support/store-strace.ts'
 import { keep, kept } from './kept.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
@@ -72,22 +73,10 @@ const judge_edits: readonly Edit[] = [
     to: 'first_slots = 4096',
   },
 ]
-let judging: Promise<BuiltChild> | undefined
-let uses = 0
-
-/** The script that judges, built once for the claim and its controls. */
-async function withJudge<T>(use: (script: string) => Promise<T>): Promise<T> {
-  uses++
-  judging ??= buildChild('disk/power-judge-child.ts', judge_edits)
-  const { script, remove } = await judging
-  try {
-    return await use(script)
-  } finally {
-    if (--uses === 0) {
-      judging = undefined
-      await remove()
-    }
-  }
+/** The script that judges. */
+const judgeScript = async (): Promise<string> => {
+  const { script } = await (await diskHarness()).built(judge_edits, 'disk/power-judge-child.ts')
+  return script
 }
 
 const short_life: readonly LifeEnd[] = ['SIGKILL']
@@ -110,39 +99,38 @@ const meta_bytes = 2 * 4096
 const images_of_trace = 20_000
 
 async function run({ n, seed, emit }: Given): Promise<Outcome> {
-  return withJudge(async (script) => {
-    const again = kept<PowerWork>('power', { n, seed })
-    if (again !== undefined) return outcomeOf(await judgeAgain(script, again), seed)
-    const distinct = new Set<string>()
-    const failures: Failure[] = []
-    const figures = { traces: 0, states: 0, distinct: 0, commits: 0, rotations: 0, fences: 0 }
-    let [tried, faults] = [0, 0]
-    while (tried < n && failures.length < failures_max) {
-      const own_seed = seed + figures.traces * failures_max
-      const form = forms[figures.traces++ % forms.length] as Form
-      const images = Math.min(n - tried, images_of_trace)
-      const ends = n > images_of_trace ? long_life : short_life
-      const trace = await traceWhole(lifeOf(form, ends))
-      last_traces.set(ends, trace)
-      const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
-      for (const { says, work } of judged.failures) {
-        const failure_seed = own_seed + failures.length
-        keep('power', failure_seed, work)
-        failures.push({ seed: failure_seed, says })
-      }
-      for (const digest of judged.distinct) distinct.add(digest)
-      tried += judged.images
-      faults += judged.at_risk
-      figures.states += judged.states
-      figures.distinct = distinct.size
-      const { commits, rotations, fences } = seenIn(trace)
-      figures.commits += commits
-      figures.rotations += rotations
-      figures.fences += fences
-      if (tried < n) emit(`${tried} of ${n}, ${failures.length} failures`)
+  const script = await judgeScript()
+  const again = kept<PowerWork>('power', { n, seed })
+  if (again !== undefined) return outcomeOf(await judgeAgain(script, again), seed)
+  const distinct = new Set<string>()
+  const failures: Failure[] = []
+  const figures = { traces: 0, states: 0, distinct: 0, commits: 0, rotations: 0, fences: 0 }
+  let [tried, faults] = [0, 0]
+  while (tried < n && failures.length < failures_max) {
+    const own_seed = seed + figures.traces * failures_max
+    const form = forms[figures.traces++ % forms.length] as Form
+    const images = Math.min(n - tried, images_of_trace)
+    const ends = n > images_of_trace ? long_life : short_life
+    const trace = await traceWhole(lifeOf(form, ends))
+    last_traces.set(ends, trace)
+    const judged = await judgeTrace(trace, { script, seed: own_seed, images, failures_max })
+    for (const { says, work } of judged.failures) {
+      const failure_seed = own_seed + failures.length
+      keep('power', failure_seed, work)
+      failures.push({ seed: failure_seed, says })
     }
-    return { tried, faults, failures, figures }
-  })
+    for (const digest of judged.distinct) distinct.add(digest)
+    tried += judged.images
+    faults += judged.at_risk
+    figures.states += judged.states
+    figures.distinct = distinct.size
+    const { commits, rotations, fences } = seenIn(trace)
+    figures.commits += commits
+    figures.rotations += rotations
+    figures.fences += fences
+    if (tried < n) emit(`${tried} of ${n}, ${failures.length} failures`)
+  }
+  return { tried, faults, failures, figures }
 }
 
 /** A trace of which every write is known. */
@@ -194,21 +182,21 @@ function unsynced(says: string, without: RegExp, share: number, quick = 0): Expe
   const isWithout = (name = ''): boolean => without.test(name)
   return {
     ...{ says, quick, long: 1_000 },
-    run: ({ n, seed }) =>
-      withJudge(async (script) => {
-        // Of a short life so many images would be the same few cuts, torn again and again.
-        const ends = n > quick ? long_life : short_life
-        const trace = last_traces.get(ends) ?? (await traceServer(lifeOf(forms[0] as Form, ends)))
-        last_traces.set(ends, trace)
-        const names = namesIn(trace.events)
-        const events = trace.events.flatMap((event): readonly DiskEvent[] => {
-          if (event.what === 'sync of the folder') return isWithout('folder') ? [] : [event]
-          if (event.what === 'sync') return isWithout(names.get(event.file)) ? [] : [event]
-          if (event.what !== 'write' || !isWithout(names.get(event.file))) return [event]
-          return [{ ...event, is_synced: false }]
-        })
-        return judgeControl({ ...trace, events }, { script, seed, images: n }, share)
-      }),
+    async run({ n, seed }) {
+      const script = await judgeScript()
+      // Of a short life so many images would be the same few cuts, torn again and again.
+      const ends = n > quick ? long_life : short_life
+      const trace = last_traces.get(ends) ?? (await traceServer(lifeOf(forms[0] as Form, ends)))
+      last_traces.set(ends, trace)
+      const names = namesIn(trace.events)
+      const events = trace.events.flatMap((event): readonly DiskEvent[] => {
+        if (event.what === 'sync of the folder') return isWithout('folder') ? [] : [event]
+        if (event.what === 'sync') return isWithout(names.get(event.file)) ? [] : [event]
+        if (event.what !== 'write' || !isWithout(names.get(event.file))) return [event]
+        return [{ ...event, is_synced: false }]
+      })
+      return judgeControl({ ...trace, events }, { script, seed, images: n }, share)
+    },
   }
 }
 
@@ -221,12 +209,12 @@ function worse(
 ): Experiment {
   return {
     ...{ says, quick: 0, long: 1_000 },
-    run: ({ n, seed }) =>
-      withJudge(async (script) => {
-        const all = [...form.edits, ...edits]
-        const trace = await traceServer(lifeOf({ ...form, edits: all }, ends))
-        return judgeControl(trace, { script, seed, images: n }, share)
-      }),
+    async run({ n, seed }) {
+      const script = await judgeScript()
+      const all = [...form.edits, ...edits]
+      const trace = await traceServer(lifeOf({ ...form, edits: all }, ends))
+      return judgeControl(trace, { script, seed, images: n }, share)
+    },
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { addClient, initFolder } from '../../src/certs/folder.ts'
 import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { openEngine } from '../../src/open.ts'
-import { addressesOf, type Limits, startServing } from './disk/serve.ts'
+import { firstLine, type Limits, type Listening, startServing } from './disk/serve.ts'
 import { conv_id, process_definition } from './http-server.ts'
 import { connectionOf } from './slow-clients.ts'
 import { buildChild } from './store-child.ts'
@@ -67,7 +67,7 @@ export async function makeSlowFile(tasks: number): Promise<SlowFile> {
     folder,
     async start(limits) {
       const serving = startServing({ script, path, listeners, tls, limits })
-      const { http, grpc, operator } = await addressesOf(serving)
+      const { http, grpc, operator } = await firstLine<Listening>(serving)
       const { child, ended } = serving
       return {
         http_port: Number(new URL(http).port),

@@ -13,6 +13,8 @@ import type { Target } from './workload-callers.ts'
 
 export interface WorkloadFile {
   readonly path: string
+  /** Of the certificate that acts as the user. */
+  readonly certificate_name: string
   readonly access: Omit<Target, 'url' | 'address' | 'sync_url'>
 }
 
@@ -25,10 +27,11 @@ export async function makeWorkloadFile(folder: string): Promise<WorkloadFile> {
   const making = { now_ms: systemClock.now_ms(), chance: systemChance }
   await initFolder(tls, [], making)
   const { names } = await addClient(tls, 'load', making)
+  const [certificate_name = ''] = names
   const engine = await openEngine(path)
-  const access = await setUpWorkload(engine, names[0] as string)
+  const access = await setUpWorkload(engine, certificate_name)
   await engine.close()
-  return { path, access: { ...access, folder: tls } }
+  return { path, certificate_name, access: { ...access, folder: tls } }
 }
 
 /** Gives an engine the processes of the sequences, and a user whose certificate has this name. */

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freeBytesAgain } from '../../../src/store/space-watch.ts'
 import { fractionsOf } from '../fractions.ts'
+import type { Edit } from '../store-child.ts'
 import { becomes } from '../waits.ts'
 import { plain as conv_id } from '../workload.ts'
 import {
@@ -17,16 +18,10 @@ import {
   isRefused,
   isUnready,
 } from './full-checks.ts'
-import type { FullHarness, FullServer } from './full-harness.ts'
-import {
-  cancel,
-  judgeFile,
-  type Knowledge,
-  liveRefs,
-  makeOne,
-  newKnowledge,
-} from './full-knowledge.ts'
 import { startLoad } from './full-load.ts'
+import { cancel, type FullServer, type FullWork, makeOne, openFullServer } from './full-server.ts'
+import { type DiskHarness, fetchText } from './harness.ts'
+import { judgeFile, liveRefs, newLedger } from './ledger.ts'
 import type { Limits } from './serve.ts'
 import { freeBytesOf, mountDisk, type SmallDisk, takeTheRest } from './small-disk.ts'
 
@@ -100,15 +95,16 @@ export interface Counts {
   kills: number
 }
 
-/** A control has other limits, or always the same form. */
+/** A control has another program, other limits, or always the same form. */
 export interface Change {
+  readonly edits?: readonly Edit[]
   readonly form?: Partial<Form>
   readonly limits?: Limits
 }
 
 /** The faults that were injected. */
 export async function fillDisk(
-  harness: FullHarness,
+  harness: DiskHarness,
   seed: number,
   change: Change,
   counts: Counts,
@@ -120,23 +116,24 @@ export async function fillDisk(
   counts[form.kind]++
   const own = join(disk.path, 'own')
   mkdirSync(own)
-  harness.putFile(own)
+  const path = harness.putFile(own)
   // One file for each time that they make room.
   for (const name of ['others', 'more']) {
     writeFileSync(join(disk.path, name), Buffer.alloc(form.others_mb * mib, 1))
   }
-  const knowledge = newKnowledge(form.bytes)
-  const start = () => harness.serve(own, { ...form.limits, ...change.limits })
-  const trial: Trial = { served: await start(), start, disk, form, knowledge, fraction }
+  const work = newWork(form.bytes)
+  const { edits = [] } = change
+  const limits = { ...form.limits, ...change.limits }
+  const start = async () => openFullServer(await harness.serve(path, limits, { edits }))
+  const trial: Trial = { served: await start(), start, disk, form, work, fraction }
   try {
     await fill(trial, counts)
     await makeRoom(trial)
     hasNotFailed(trial.served, form.thefts > 0 || form.takes_last)
-    const wrong = await trial.served.stop()
-    if (wrong !== undefined) throw new Error(wrong)
-    await judgeFile(own, knowledge)
-    counts.tasks += knowledge.tasks.size
-    counts.refused += knowledge.codes.get('no_space') ?? 0
+    await trial.served.end('SIGTERM')
+    await judgeFile(path, work.ledger)
+    counts.tasks += work.ledger.tasks.size
+    counts.refused += work.codes.get('no_space') ?? 0
     return 1 + form.thefts + Number(form.takes_last)
   } catch (error) {
     const { events, said } = trial.served
@@ -146,9 +143,17 @@ export async function fillDisk(
     const { stack } = error as Error
     throw new Error(`${JSON.stringify(form)}: ${stack}\nlogged ${logged}; said ${said()}`)
   } finally {
-    await trial.served.kill()
+    await trial.served.end('SIGKILL')
     disk.remove()
   }
+}
+
+function newWork(bytes: number): FullWork {
+  const textOf = (ref: string, n: number): string =>
+    `${ref} ${n} `.repeat(Math.ceil(bytes / ref.length)).slice(0, bytes)
+  let refs = 0
+  const newRef = (): string => `task ${refs++}`
+  return { ...{ bytes, textOf, newRef }, ledger: newLedger(textOf), codes: new Map() }
 }
 
 interface Trial {
@@ -157,15 +162,15 @@ interface Trial {
   start(): Promise<FullServer>
   readonly disk: SmallDisk
   readonly form: Form
-  readonly knowledge: Knowledge
+  readonly work: FullWork
   readonly fraction: () => number
 }
 
-/** Callers fill the disk, others take its last byte; at the end it is full, and nobody writes. */
+/** Callers fill the disk, others take its last byte; at the end it is full and the callers have stopped. */
 async function fill(trial: Trial, counts: Counts): Promise<void> {
-  const { served, disk, form, knowledge, fraction } = trial
+  const { served, disk, form, work, fraction } = trial
   const { disk_free_bytes_min } = form.limits
-  const load = startLoad(served, knowledge, fraction)
+  const load = startLoad(served, work, fraction)
   for (let thefts = 0; thefts < form.thefts; thefts++) {
     await sleep(20 + 300 * fraction())
     const giveBack = await takeTheRest(disk)
@@ -183,17 +188,17 @@ async function fill(trial: Trial, counts: Counts): Promise<void> {
     await load.refused()
     fillings++
   }
-  if (liveRefs(knowledge).length === 0) throw new Error('nothing was taken')
+  if (liveRefs(work.ledger).length === 0) throw new Error('nothing was taken')
   await isRefused(served, disk, disk_free_bytes_min)
   await isUnready(served)
-  await canBeRead(served, knowledge, fraction)
-  await canBeCanceled(served, knowledge, fraction)
+  await canBeRead(served, work, fraction)
+  await canBeCanceled(served, work, fraction)
   // The last checkpoint may free pages for more, with which callers fill the disk once again.
   checkEvents(served, fillings + form.thefts + 1)
   hasNotFailed(served, form.thefts > 0)
   if (form.end === 'killed') {
     counts.kills++
-    await served.kill()
+    await served.end('SIGKILL')
   }
   await load.stop()
 }
@@ -203,50 +208,48 @@ const roomy_bytes = 4 * mib
 
 /** There is room again, where the form says so in another process, and the server serves again. */
 async function makeRoom(trial: Trial): Promise<void> {
-  const { start, disk, form, knowledge, fraction } = trial
+  const { start, disk, form, work, fraction } = trial
   const is_new = form.end === 'killed' || form.end === 'closed'
   const giveBack = form.takes_last ? await takeTheRest(disk) : async () => {}
   if (form.end === 'closed') {
-    await canBeRead(trial.served, knowledge, fraction, some)
-    const wrong = await trial.served.stop()
-    if (wrong !== undefined) throw new Error(wrong)
+    await canBeRead(trial.served, work, fraction, some)
+    await trial.served.end('SIGTERM')
   }
   if (is_new) trial.served = await start()
   const { served } = trial
   if (form.takes_last) {
-    await canBeRead(served, knowledge, fraction, some)
-    await makeOne(served, knowledge)
-    const [ref] = liveRefs(knowledge) as [string]
-    await cancel(knowledge, ref, async (target) => (await served.grpc.cancel(target)).proc)
+    await canBeRead(served, work, fraction, some)
+    await makeOne(served, work)
+    const [ref] = liveRefs(work.ledger) as [string]
+    await cancel(work, ref, (target) => served.grpc.cancel(target))
     await giveBack()
   }
   // A start may find room that the process before had taken.
   if (!is_new) await isUnready(served)
-  if (form.end === 'tasks') await cancelMost(served, knowledge)
-  else if (form.end === 'bulk') await cancelAll(served, knowledge)
+  if (form.end === 'tasks') await cancelMost(served, work)
+  else if (form.end === 'bulk') await cancelAll(served, work)
   else rmSync(join(disk.path, 'others'))
-  await becomes('writes are taken again', () => makeOne(served, knowledge))
-  await becomes('it is ready again', async () => (await served.get('/readyz')).status === 200)
+  await becomes('writes are taken again', () => makeOne(served, work))
+  const readyz = `${served.server.at.operator}/readyz`
+  await becomes('it is ready again', async () => (await fetchText(readyz)).status === 200)
   const isOver = (): boolean =>
     served.events().findLast((event) => /space/.test(event)) !== 'no_space'
   await becomes('space_back is logged', isOver)
 }
 
 /** Ends three of four tasks, which frees pages of the file. */
-async function cancelMost({ grpc }: FullServer, knowledge: Knowledge): Promise<void> {
-  const refs = liveRefs(knowledge)
+async function cancelMost({ grpc }: FullServer, work: FullWork): Promise<void> {
+  const refs = liveRefs(work.ledger)
   const next = refs.slice(0, Math.ceil((3 * refs.length) / 4)).values()
-  const work = async (): Promise<void> => {
+  const cancelNext = async (): Promise<void> => {
     for (const ref of next) {
-      await becomes('a cancel is taken', () =>
-        cancel(knowledge, ref, async (target) => (await grpc.cancel(target)).proc),
-      )
+      await becomes('a cancel is taken', () => cancel(work, ref, (target) => grpc.cancel(target)))
     }
   }
-  await Promise.all(Array.from({ length: 32 }, work))
+  await Promise.all(Array.from({ length: 32 }, cancelNext))
 }
 
-async function cancelAll({ admin }: FullServer, knowledge: Knowledge): Promise<void> {
+async function cancelAll({ admin }: FullServer, work: FullWork): Promise<void> {
   const input = { action: 'cancel', filter: { conv_id }, id: 'all' } as const
   await becomes('all are canceled', async () => {
     const job = await admin.call('task.bulk', input).catch((error: { code?: string }) => {
@@ -254,5 +257,5 @@ async function cancelAll({ admin }: FullServer, knowledge: Knowledge): Promise<v
     })
     return job?.is_done === true
   })
-  for (const ref of liveRefs(knowledge)) await cancel(knowledge, ref, async () => 'ok')
+  for (const ref of liveRefs(work.ledger)) await cancel(work, ref, async () => ({ proc: 'ok' }))
 }

@@ -1,11 +1,10 @@
 /**
  * Callers who create and modify tasks as fast as they are answered, half of them over HTTP and half
- * over gRPC, until they are stopped; while they are refused they come again.
+ * over gRPC, until they are stopped; a refused request is followed by another one soon.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { becomes } from '../waits.ts'
-import type { FullServer } from './full-harness.ts'
-import { type Knowledge, put, readTasks } from './full-knowledge.ts'
+import { type FullServer, type FullWork, put, readTasks } from './full-server.ts'
 
 export interface Load {
   /** Resolves once each caller was refused three times on end, from now on. */
@@ -25,7 +24,7 @@ const fill_ms_max = 120_000
 
 export function startLoad(
   { http, grpc }: FullServer,
-  knowledge: Knowledge,
+  work: FullWork,
   fraction: () => number,
 ): Load {
   let is_stopped = false
@@ -33,20 +32,20 @@ export function startLoad(
   let taken = 0
   let wrong: unknown
 
-  async function work(at: number): Promise<void> {
+  async function send(at: number): Promise<void> {
     const [own, other] = at % 2 === 0 ? [http, grpc] : [grpc, http]
     /** Only this caller changes them. */
     const mine: string[] = []
     while (!is_stopped) {
       const is_new = mine.length === 0 || fraction() < 0.6
-      const refs = is_new ? newRefs(knowledge) : someOf(mine, batchOf(knowledge), fraction)
-      const code = await put(own, knowledge, refs)
+      const refs = is_new ? newRefs(work) : someOf(mine, batchOf(work), fraction)
+      const code = await put(own, work, refs)
       if (code === 'ok') {
         taken++
         refusals[at] = 0
         if (is_new) mine.push(...refs)
         const ref = refs[Math.floor(fraction() * refs.length)] as string
-        if (fraction() < 0.25) await readTasks(other, knowledge, [ref])
+        if (fraction() < 0.25) await readTasks(other, work, [ref])
       } else if (code === 'no_space') {
         refusals[at] = (refusals[at] as number) + 1
         await sleep(retry_ms)
@@ -54,7 +53,7 @@ export function startLoad(
     }
   }
 
-  const working = Promise.all(Array.from({ length: callers }, (_, at) => work(at))).catch(
+  const working = Promise.all(Array.from({ length: callers }, (_, at) => send(at))).catch(
     (error: unknown) => {
       wrong ??= error
     },
@@ -84,11 +83,11 @@ export function startLoad(
   }
 }
 
-const batchOf = ({ bytes }: Knowledge): number =>
+const batchOf = ({ bytes }: FullWork): number =>
   Math.min(batch_max, Math.ceil(request_bytes / bytes))
 
-function newRefs(knowledge: Knowledge): string[] {
-  return Array.from({ length: batchOf(knowledge) }, () => `task ${knowledge.next++}`)
+function newRefs(work: FullWork): string[] {
+  return Array.from({ length: batchOf(work) }, () => work.newRef())
 }
 
 function someOf(refs: readonly string[], count: number, fraction: () => number): string[] {

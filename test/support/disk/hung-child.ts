@@ -1,7 +1,7 @@
 /**
  * A program that embeds the library, whose disk hangs (hung-library.ts): callers that create a task
  * after another, and on request as many at once as were asked for. Each line that it prints is a
- * report; they are written at once, because its event loop may stand still.
+ * report; they are written at once, because its event loop may be blocked.
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -53,7 +53,7 @@ async function create(ref: string, data: object): Promise<void> {
 }
 
 async function call(caller: number): Promise<void> {
-  for (let n = 0; !is_closing; n++) await create(`${caller}-${n}`, {})
+  for (let n = 0; !is_closing; n++) await create(`${caller}-${n}`, { n: 1 })
 }
 
 let last_ms = performance.now()
@@ -72,7 +72,7 @@ report({ is_open: true })
 for await (const line of createInterface({ input: process.stdin })) {
   const order = JSON.parse(line) as HungOrder
   if ('flood' in order) {
-    const data = { text: 'x'.repeat(order.text_bytes) }
+    const data = { n: 1, text: 'x'.repeat(order.text_bytes) }
     const flood = `flood-${floods++}`
     for (let n = 0; n < order.flood; n++) flooded.push(create(`${flood}-${n}`, data))
   } else if (order.do === 'emit') {

@@ -1,79 +1,76 @@
-/** How a hold ends: the disk works again, or the program is told to end, or is killed. */
+/** How a hold ends: the disk works again, or the program gets SIGTERM or SIGKILL. */
 
 import { pause, steadyClock } from '../../../src/core/clock.ts'
 import { later_ms, soon_ms, until } from '../waits.ts'
-import { ways } from './hung-callers.ts'
+import { must } from './harness.ts'
 import type { HealthWatch } from './hung-health.ts'
-import { answered, type Hold, isOk, linesOf, must, probe_every_ms, waiting } from './hung-hold.ts'
+import {
+  answered,
+  eventsOf,
+  type Hold,
+  isOk,
+  killed,
+  linesOf,
+  probe_every_ms,
+  sendBoth,
+  waiting,
+} from './hung-hold.ts'
 import { timeOfDay } from './serve.ts'
 
 export async function end(one: Hold, health: HealthWatch): Promise<void> {
   const { plan, server } = one
   const { drain_ms_max } = plan.bounds
-  switch (plan.end) {
-    case 'release':
-      await goOn(one, health)
-      return stop(one, health)
-    case 'kill':
-      health.leave()
-      server.child.kill('SIGKILL')
-      await server.ended
-      return
-    case 'SIGTERM':
-      health.leave()
-      server.child.kill('SIGTERM')
-      return judgeKilled(one, drain_ms_max + 2 * soon_ms())
-    case 'SIGTERM twice':
-      health.leave()
-      return signalTwice(one)
-    case 'SIGTERM, then release': {
-      health.leave()
-      server.child.kill('SIGTERM')
-      await pause(steadyClock, drain_ms_max / 4)
-      server.release()
-      const ended = await endOf(one, 7 * drain_ms_max + soon_ms())
-      // Too late for so much to be written, it is killed, and says so.
-      const is_told = linesOf(one, 'write_hangs', 0, false).length === 1
-      must(ended.code === 0 || is_told, `it ended with ${ended.code ?? ended.signal}`)
-      return
-    }
+  if (plan.end === 'release') {
+    await goOn(one, health)
+    return stop(one, health)
   }
+  health.leave()
+  if (plan.end === 'kill') return killed(server)
+  if (plan.end === 'SIGTERM twice') return signalTwice(one)
+  server.child.kill('SIGTERM')
+  if (plan.end === 'SIGTERM') return judgeKilled(one, drain_ms_max + 2 * soon_ms())
+  await pause(steadyClock, drain_ms_max / 4)
+  one.holds.release()
+  return endsOrSays(one, 7 * drain_ms_max + soon_ms())
+}
+
+/** It ends with 0; where the disk leaves too little time for the close, it is killed and says so. */
+export async function endsOrSays(one: Hold, ms_max: number): Promise<void> {
+  const { code, signal } = await endOf(one, ms_max)
+  const says_so = linesOf(one, 'write_hangs', 0, false).length === 1
+  must(code === 0 || says_so, `it ended with ${code ?? signal}`)
 }
 
 export async function signalTwice(one: Hold): Promise<void> {
   const { child } = one.server
   child.kill('SIGTERM')
-  const is_told = (): boolean => linesOf(one, 'draining', 0, false).length > 0
-  must((await until(is_told, soon_ms())) !== undefined, 'it does not take a signal')
+  const drains = (): boolean => linesOf(one, 'draining', 0, false).length > 0
+  must((await until(drains, soon_ms())) !== undefined, 'it does not take a signal')
   child.kill('SIGTERM')
   await endOf(one, soon_ms())
 }
 
 /** The disk works again. */
 async function goOn(one: Hold, { seen }: HealthWatch): Promise<void> {
-  const { plan, server, callers, began_at } = one
+  const { plan, holds, callers, began_at } = one
   const waited = waiting(callers)
-  const hung = [
-    ...(plan.kind === 'data' ? [] : (['slow_commit'] as const)),
-    ...(plan.kind === 'log' ? [] : (['slow_checkpoint'] as const)),
-  ]
-  for (const event of hung) {
+  for (const event of eventsOf(plan)) {
     const from_at = event === 'slow_commit' ? began_at : 0
-    const told = linesOf(one, event, from_at, true).length
-    must(told === 1, `${told} lines ${event} of one hold`)
+    const { length } = linesOf(one, event, from_at, true)
+    must(length === 1, `${length} lines ${event} of one hold`)
   }
   const released_at = timeOfDay()
-  server.release()
+  holds.release()
   await until(() => waited.every(answered), later_ms())
   const wrong = waited.find((one) => !isOk(one))
   must(wrong === undefined, `what waited got ${wrong?.answer?.code ?? 'no answer'} in the end`)
-  for (const event of hung) {
-    const is_told = (): boolean => linesOf(one, event, released_at - 1, false).length > 0
-    must((await until(is_told, soon_ms())) !== undefined, `no line of the end of ${event}`)
+  for (const event of eventsOf(plan)) {
+    const is_over = (): boolean => linesOf(one, event, released_at - 1, false).length > 0
+    must((await until(is_over, soon_ms())) !== undefined, `no line of the end of ${event}`)
   }
   const ready_ms = await until(() => seen.is_ready, probe_every_ms + 2 * soon_ms())
   must(ready_ms !== undefined, 'it is not ready, though the disk works again')
-  const again = ways.map((way) => callers.send(way, 1, 10))
+  const again = sendBoth(callers, 1, 10)
   await until(() => again.every(answered), soon_ms())
   must(again.every(isOk), 'it takes nothing, though the disk works again')
 }

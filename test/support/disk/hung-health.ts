@@ -5,7 +5,8 @@
 
 import { pause, steadyClock } from '../../../src/core/clock.ts'
 import { soon_ms, until } from '../waits.ts'
-import { type Hold, linesOf, must } from './hung-hold.ts'
+import { must } from './harness.ts'
+import { eventsOf, type Hold, linesOf } from './hung-hold.ts'
 
 export type HealthWatch = ReturnType<typeof watchHealth>
 
@@ -58,18 +59,14 @@ export function watchHealth({ callers }: Hold) {
 export async function judgeHealth(one: Hold, { seen }: HealthWatch): Promise<void> {
   const { plan, callers, counts, began_at } = one
   const { ready_ms_max, slow_commit_ms } = plan.bounds
-  const told_ms_max = ready_ms_max + soon_ms()
-  await until(() => seen.not_ready_ms > 0 && seen.reasons !== '', told_ms_max)
-  must(seen.not_ready_ms > 0, `/readyz says 200 after ${told_ms_max} ms`)
+  const refused_ms_max = ready_ms_max + soon_ms()
+  await until(() => seen.not_ready_ms > 0 && seen.reasons !== '', refused_ms_max)
+  must(seen.not_ready_ms > 0, `/readyz says 200 after ${refused_ms_max} ms`)
   must(seen.reasons !== '', `/readyz does not say that the disk hangs`)
   must(seen.wrong === '', seen.wrong)
   must(seen.slowest_ms < soon_ms(), `/healthz took ${Math.round(seen.slowest_ms)} ms`)
   counts.not_ready_ms_max = Math.max(counts.not_ready_ms_max, Math.round(seen.not_ready_ms))
-  const events = [
-    ...(plan.kind === 'data' ? [] : (['slow_commit'] as const)),
-    ...(plan.kind === 'log' ? [] : (['slow_checkpoint'] as const)),
-  ]
-  for (const event of events) {
+  for (const event of eventsOf(plan)) {
     // The data file hangs for longer than the commits that wait for it.
     const from_at = event === 'slow_commit' ? began_at : 0
     const line_ms_max = slow_commit_ms + soon_ms()

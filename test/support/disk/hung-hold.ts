@@ -4,18 +4,18 @@
  */
 
 import type { Edit } from '../store-child.ts'
-import type { HungCallers, SentRequest } from './hung-callers.ts'
-import { type HungServer, unedited } from './hung-server.ts'
+import type { DiskServer, Holds } from './harness.ts'
+import { type HungCallers, protocols, type SentRequest } from './hung-callers.ts'
 import type { Limits, LogLine } from './serve.ts'
 
 /** `close`: the data file hangs, and nothing waits for it before the program is to end. */
 export const kinds = [
   ...(['log', 'data', 'both', 'slow log', 'slow data', 'close', 'library'] as const),
-] as const
+]
 
 export const ends = [
   ...(['release', 'kill', 'SIGTERM', 'SIGTERM twice', 'SIGTERM, then release'] as const),
-] as const
+]
 
 /** What a program holds at most. */
 export interface Bounds {
@@ -47,7 +47,7 @@ export interface Program {
   readonly limits: Limits
 }
 
-export const sound: Program = { edits: unedited, limits: {} }
+export const sound: Program = { edits: [], limits: {} }
 
 export interface HungCounts {
   answered: number
@@ -60,13 +60,14 @@ export interface HungCounts {
 }
 
 export const newHungCounts = (): HungCounts => ({
-  ...{ answered: 0, overloaded: 0, waiting_ops_max: 0, not_ready_ms_max: 0, line_ms_max: 0 },
-  ...{ rss_mb_max: 0, rss_of_bound_max: 0 },
+  ...{ answered: 0, overloaded: 0, waiting_ops_max: 0, not_ready_ms_max: 0 },
+  ...{ line_ms_max: 0, rss_mb_max: 0, rss_of_bound_max: 0 },
 })
 
 export interface Hold {
   readonly plan: Plan
-  readonly server: HungServer
+  readonly server: DiskServer
+  readonly holds: Holds
   readonly callers: HungCallers
   readonly counts: HungCounts
   /** In the time of day. */
@@ -76,16 +77,27 @@ export interface Hold {
 /** The program makes a commit for a probe once in so long. */
 export const probe_every_ms = 1_000
 
-export function must(is_so: boolean, says: string): asserts is_so {
-  if (!is_so) throw new Error(says)
-}
-
 export const answered = ({ answer }: SentRequest): boolean => answer !== undefined
 
 export const isOk = ({ answer }: SentRequest): boolean => answer?.code === 'ok'
 
 export const waiting = ({ sent }: HungCallers): readonly SentRequest[] =>
   sent.filter(({ answer }) => answer === undefined)
+
+/** Sends one request of so many tasks over each protocol. */
+export const sendBoth = (callers: HungCallers, tasks: number, text_bytes: number): SentRequest[] =>
+  protocols.map((protocol) => callers.send(protocol, tasks, text_bytes))
+
+/** What an operator is to read of this kind of hold. */
+export const eventsOf = ({ kind }: Plan): readonly ('slow_commit' | 'slow_checkpoint')[] => [
+  ...(kind === 'data' ? [] : (['slow_commit'] as const)),
+  ...(kind === 'log' ? [] : (['slow_checkpoint'] as const)),
+]
+
+export async function killed({ child, ended }: DiskServer): Promise<void> {
+  child.kill('SIGKILL')
+  await ended
+}
 
 export const opsOf = (requests: readonly SentRequest[]): number =>
   requests.reduce((sum, { refs }) => sum + refs.length, 0)

@@ -14,10 +14,10 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { pause, steadyClock } from '../../../src/core/clock.ts'
 import { later_ms, slower, soon_ms, until } from '../waits.ts'
+import { type DiskHarness, type Holds, holdsOf, must } from './harness.ts'
 import type { HungOrder, HungReport } from './hung-child.ts'
-import { type Judged, wrongInFile } from './hung-file.ts'
-import { must, type Plan } from './hung-hold.ts'
-import { type HungHarness, holdsOf } from './hung-server.ts'
+import type { Plan } from './hung-hold.ts'
+import { judgeFile, ledgerOf, type SentOnce } from './ledger.ts'
 import { rssOf, timeOfDay } from './serve.ts'
 
 const mb = 1024 * 1024
@@ -28,25 +28,25 @@ const rss_mb_more = 96 + (6 * limits.queue_bytes_max + 4 * limits.waiting_bytes_
 /** So many answers before a hold. */
 const between = 8
 
-interface Call extends Judged {
+interface Call extends SentOnce {
   readonly sent_at: number
   answer: { readonly code: string; readonly at: number } | undefined
 }
 
 /** Throws what is wrong. */
-export async function holdLibrary(harness: HungHarness, plan: Plan): Promise<void> {
-  const { script } = await harness.built('disk/hung-child.ts')
-  const path = harness.copy()
-  const holds = holdsOf(path)
+export async function holdLibrary(harness: DiskHarness, plan: Plan): Promise<void> {
+  const { script } = await harness.built([], 'disk/hung-child.ts')
+  const path = harness.putFile()
+  const holds = holdsOf(harness, path)
   const is_blocking = plan.hold_ms % 2 === 0
   const options = { limits, ...(is_blocking ? {} : { blocking_commits: false }) }
   const child = spawn(process.execPath, [script, path, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, ...harness.ioEnv(holds.setting) },
+    env: { ...process.env, ...holds.env },
   })
   const closed = once(child, 'close')
   const calls = new Map<string, Call>()
-  const told = { late_ms: -1, is_open: false, lines: 0 }
+  const reported = { late_ms: -1, is_open: false, lines: 0 }
   createInterface({ input: child.stdout as Readable }).on('line', (line) => {
     const report = JSON.parse(line) as HungReport
     if ('sent' in report) {
@@ -54,13 +54,13 @@ export async function holdLibrary(harness: HungHarness, plan: Plan): Promise<voi
     } else if ('ref' in report) {
       const call = calls.get(report.ref) as Call
       call.answer = { code: report.code, at: report.at }
-    } else if ('late_ms' in report) told.late_ms = report.late_ms
-    else if ('event' in report) told.lines++
-    else told.is_open = true
+    } else if ('late_ms' in report) reported.late_ms = report.late_ms
+    else if ('event' in report) reported.lines++
+    else reported.is_open = true
   })
   const count = (code: string): number =>
     [...calls.values()].filter(({ answer }) => answer?.code === code).length
-  const one: Held = { child, calls, count, holds, told, hold_ms: plan.hold_ms, is_blocking }
+  const one: Held = { child, calls, count, holds, reported, hold_ms: plan.hold_ms, is_blocking }
   try {
     await until(() => count('ok') >= between, later_ms())
     must(count('ok') >= between, 'the library answers nothing on a disk that works')
@@ -90,8 +90,7 @@ export async function holdLibrary(harness: HungHarness, plan: Plan): Promise<voi
     child.kill('SIGKILL')
     await closed
   }
-  const wrong = await wrongInFile(path, [...calls.values()])
-  must(wrong === undefined, `${wrong} (${is_blocking ? 'blocking' : 'not blocking'})`)
+  await judgeFile(path, ledgerOf(calls.values()))
   rmSync(join(path, '..'), { recursive: true, force: true })
 }
 
@@ -99,8 +98,8 @@ interface Held {
   readonly child: ChildProcess
   readonly calls: ReadonlyMap<string, Call>
   readonly count: (code: string) => number
-  readonly holds: ReturnType<typeof holdsOf>
-  readonly told: { late_ms: number; readonly is_open: boolean; readonly lines: number }
+  readonly holds: Holds
+  readonly reported: { late_ms: number; readonly is_open: boolean; readonly lines: number }
   readonly hold_ms: number
   readonly is_blocking: boolean
 }
@@ -111,8 +110,8 @@ interface Times {
 }
 
 async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Times> {
-  const { child, holds, hold_ms, is_blocking, told } = one
-  // Nothing can be asked of a loop that stands still: its disk is slow then, and hangs not at once.
+  const { child, holds, hold_ms, is_blocking, reported } = one
+  // A blocked loop takes no order, so its disk is slow then, and the second write hangs.
   const is_slow = is_blocking && meanwhile !== undefined
   const nth = is_slow ? 1 : 0
   const before = holds.heldAt('log').length
@@ -122,7 +121,7 @@ async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Time
   const is_held = (): boolean => holds.heldAt('log').length > before + nth
   must((await until(is_held, later_ms())) !== undefined, 'no write has hung')
   const from_at = holds.heldAt('log')[before + nth] as number
-  const lines = told.lines
+  const lines = reported.lines
   await meanwhile?.()
   await pause(steadyClock, hold_ms - 20 - (timeOfDay() - from_at))
   const more_mb = rssOf(child.pid) - rss_mb
@@ -130,22 +129,25 @@ async function holdOne(one: Held, meanwhile?: () => Promise<void>): Promise<Time
   const until_at = Math.min(timeOfDay(), from_at + hold_ms)
   if (child.signalCode === null && !child.killed) {
     holds.release()
-    const is_told = (): boolean => told.lines > lines
-    must((await until(is_told, soon_ms())) !== undefined, 'no line slow_commit')
+    const is_reported = (): boolean => reported.lines > lines
+    must((await until(is_reported, soon_ms())) !== undefined, 'no line slow_commit')
     const late_ms = await emitLate(one)
     // By default for one write.
-    const is_standing = late_ms > (is_blocking ? hold_ms : 0) + soon_ms() / 2
-    must(!is_standing, `its event loop stood still for ${Math.round(late_ms)} ms`)
+    const is_stuck = late_ms > (is_blocking ? hold_ms : 0) + soon_ms() / 2
+    must(!is_stuck, `its event loop was blocked for ${Math.round(late_ms)} ms`)
   }
   return { from_at, until_at }
 }
 
-/** For how long its event loop has stood still since it was asked last. */
-async function emitLate({ child, told }: Held): Promise<number> {
-  told.late_ms = -1
+/** For how long its event loop was blocked since it was asked last. */
+async function emitLate({ child, reported }: Held): Promise<number> {
+  reported.late_ms = -1
   order(child, { do: 'emit' })
-  must((await until(() => told.late_ms >= 0, 2_000 * slower())) !== undefined, 'it stands still')
-  return told.late_ms
+  must(
+    (await until(() => reported.late_ms >= 0, 2_000 * slower())) !== undefined,
+    'its event loop is blocked',
+  )
+  return reported.late_ms
 }
 
 function judgeCalls({ calls }: Held, { from_at, until_at }: Times): void {

@@ -1,12 +1,12 @@
 /**
- * How a hold begins, and more requests than the program may hold: which of them wait, and what the
- * others are told.
+ * How a hold begins, and more requests than the program may hold: which of them wait, and how the
+ * others are refused.
  */
-
 import { pause, steadyClock } from '../../../src/core/clock.ts'
 import { later_ms, soon_ms, until } from '../waits.ts'
-import { type Way, ways } from './hung-callers.ts'
-import { answered, bytesOf, type Hold, isOk, must, opsOf, waiting } from './hung-hold.ts'
+import { must } from './harness.ts'
+import { type Protocol, protocols } from './hung-callers.ts'
+import { answered, bytesOf, type Hold, isOk, opsOf, sendBoth, waiting } from './hung-hold.ts'
 import { timeOfDay } from './serve.ts'
 
 /** From `began_at` on a write of the kind hangs, and no commit ends. */
@@ -18,9 +18,9 @@ export async function begin(one: Hold): Promise<void> {
 }
 
 async function holdLog(one: Hold): Promise<void> {
-  const { server, callers } = one
-  const is_held = (): boolean => server.heldAt('log').length > 0
-  server.hold('log')
+  const { holds, callers } = one
+  const is_held = (): boolean => holds.heldAt('log').length > 0
+  holds.hold('log')
   one.began_at = timeOfDay()
   const sent = callers.send('http', 1, 10)
   await until(() => answered(sent) || is_held(), later_ms())
@@ -29,9 +29,9 @@ async function holdLog(one: Hold): Promise<void> {
 }
 
 /** Until a checkpoint has begun to hang. */
-async function holdData({ plan, server, callers }: Hold): Promise<void> {
-  const is_held = (): boolean => server.heldAt('data').length > 0
-  server.hold('data')
+async function holdData({ plan, holds, callers }: Hold): Promise<void> {
+  const is_held = (): boolean => holds.heldAt('data').length > 0
+  holds.hold('data')
   let bytes = 0
   const in_time = await until(async () => {
     const sent = callers.send('http', 20, 1_000)
@@ -56,7 +56,7 @@ async function fillLog(one: Hold): Promise<void> {
     const is_waiting = line?.is_under_way === true && now_open > 0
     if (!is_waiting || now_open !== open) since_ms = performance.now()
     open = now_open
-    if (!is_waiting && open < 4) for (const way of ways) callers.send(way, 20, 1_000)
+    if (!is_waiting && open < 4) sendBoth(callers, 20, 1_000)
     return is_waiting && performance.now() - since_ms > soon_ms() / 4
   }, later_ms())
   must(in_time !== undefined, 'the data file hangs, and the commit log never became full')
@@ -79,28 +79,28 @@ export async function flood(one: Hold): Promise<void> {
   const batch = Math.ceil(queue_ops_max / 16)
   const small = Math.ceil(batch / 10)
   for (const ops of [batch, small]) {
-    for (let n = 0; n < 10; n++) for (const way of ways) callers.send(way, ops, 10)
+    for (let n = 0; n < 10; n++) sendBoth(callers, ops, 10)
     await settle(one)
   }
-  for (let n = 0; n < small + 2; n++) for (const way of ways) callers.send(way, 1, 10)
+  for (let n = 0; n < small + 2; n++) sendBoth(callers, 1, 10)
   await settle(one)
   // The queue is full by now, be it of bytes.
-  for (const way of ways) await judgeLast(one, way)
+  for (const protocol of protocols) await judgeLast(one, protocol)
 }
 
 /** Resolves once each request that was sent is refused or in the queue, of which there is a bound. */
 async function settle({ plan, callers, counts }: Hold): Promise<void> {
   const { queue_ops_max, queue_bytes_max } = plan.bounds
-  let told = 0
+  let reported = 0
   const in_time = await until(async () => {
     const { text } = await callers.ask('/metrics')
-    told = Number(/^conveyor_queue_ops (\S+)$/m.exec(text)?.[1])
-    const is_settled = told === opsOf(waiting(callers))
+    reported = Number(/^conveyor_queue_ops (\S+)$/m.exec(text)?.[1])
+    const is_settled = reported === opsOf(waiting(callers))
     if (!is_settled) await pause(steadyClock, 20)
     return is_settled
   }, later_ms())
   const ops = opsOf(waiting(callers))
-  must(in_time !== undefined, `${ops} ops have no answer, and ${told} wait`)
+  must(in_time !== undefined, `${ops} ops have no answer, and ${reported} wait`)
   if (plan.is_of_memory) return
   counts.waiting_ops_max = Math.max(counts.waiting_ops_max, ops)
   must(ops <= queue_ops_max, `${ops} ops wait, of ${queue_ops_max} that may`)
@@ -109,32 +109,32 @@ async function settle({ plan, callers, counts }: Hold): Promise<void> {
 }
 
 /** One more is refused at once. */
-async function judgeLast({ callers }: Hold, way: Way): Promise<void> {
-  const last = callers.send(way, 1, 10)
+async function judgeLast({ callers }: Hold, protocol: Protocol): Promise<void> {
+  const last = callers.send(protocol, 1, 10)
   await until(() => answered(last), soon_ms())
   must(
     last.answer?.code === 'overloaded',
-    `${way}: ${last.answer?.code ?? 'no answer'}: queue full`,
+    `${protocol}: ${last.answer?.code ?? 'no answer'}: queue full`,
   )
 }
 
 export async function judgeRefusals(one: Hold): Promise<void> {
   judgeAnswers(one)
   const refused = one.callers.sent.filter(({ answer }) => answer?.code === 'overloaded')
-  for (const { way, answer, refs } of refused) {
+  for (const { protocol, answer, refs } of refused) {
     const { status, retry_after, ms } = answer as NonNullable<typeof answer>
     const is_right =
-      way === 'http' ? status === '503' && retry_after === '1' : status === 'UNAVAILABLE'
-    must(is_right, `${way}: overloaded is ${status}, Retry-After ${retry_after}`)
-    must(ms < later_ms(), `${way}: ${refs.length} ops were refused after ${Math.round(ms)} ms`)
+      protocol === 'http' ? status === '503' && retry_after === '1' : status === 'UNAVAILABLE'
+    must(is_right, `${protocol}: overloaded is ${status}, Retry-After ${retry_after}`)
+    must(ms < later_ms(), `${protocol}: ${refs.length} ops were refused after ${Math.round(ms)} ms`)
   }
 }
 
 /** Of what was sent since the hold began. */
 export function judgeAnswers({ plan, callers, began_at }: Hold): void {
-  for (const { way, sent_at, answer } of callers.sent) {
+  for (const { protocol, sent_at, answer } of callers.sent) {
     if (sent_at < began_at || answer === undefined) continue
-    const says = `${way}: a request got ${answer.code} ${answer.status} while the ${plan.kind} hung`
+    const says = `${protocol}: a request got ${answer.code} ${answer.status} while the ${plan.kind} hung`
     must(answer.code === 'overloaded', says)
   }
 }

@@ -1,29 +1,28 @@
 /**
  * A server whose system calls on its data files fail (io-faults.c): one try of 500 requests, and a
- * judgement of what callers were told, how the server ended, and what is in the file.
+ * judgement of their answers, how the server ended, and what is in the file.
  *
  * The server works on a file that was closed, or on one that a killed server has left. Whatever
  * fails, no answer is wrong; the server goes on, or ends by itself within a second with code 3 and
  * one sentence or event; and the file opens then, with everything that was answered.
  */
 
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../../src/client/api.ts'
 import { isClientFault } from '../../../src/client/faults.ts'
 import { connect } from '../../../src/client.ts'
 import { openEngine } from '../../../src/open.ts'
-import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
-import { quickFolder } from '../store-folder.ts'
+import type { Edit } from '../store-child.ts'
 import { slower } from '../waits.ts'
 import { newSequence, requestOf, type Sequence, type SequenceKind } from '../workload.ts'
 import { noteOf } from '../workload-callers.ts'
-import { makeWorkloadFile, pathIn, type WorkloadFile } from '../workload-file.ts'
+import { pathIn, type WorkloadFile } from '../workload-file.ts'
 import { judgeWorkload, wrongBy } from '../workload-judge.ts'
-import { buildIoLibrary, type IoEnv } from './io-library.ts'
-import { type Serving, startServing, timeOfDay } from './serve.ts'
+import { type DiskHarness, diskHarness, ioEnv } from './harness.ts'
+import { type Listening, type Running, startServing, timeOfDay } from './serve.ts'
 
 /** The n-th such call of the process on the file whose path ends like this. */
 export interface Point {
@@ -31,10 +30,9 @@ export interface Point {
   readonly end: string
   readonly n: number
   readonly kind: 'reads' | 'writes' | 'other'
-  readonly is_main: boolean
 }
 
-export type FaultName = 'EIO' | 'ENOSPC' | 'EINTR' | 'short'
+type FaultName = 'EIO' | 'ENOSPC' | 'EINTR' | 'short'
 
 export interface IoFault extends Pick<Point, 'call' | 'end' | 'n'> {
   readonly error: FaultName
@@ -50,9 +48,9 @@ export type State = (typeof states)[number]
  * LMDB kills the process when it cannot open a file. No failing write may: those of LMDB are the
  * checkpoint process's.
  */
-export type IoEnd = 'went on' | 'stopped' | 'did not start' | 'killed by LMDB'
+type IoEnd = 'went on' | 'stopped' | 'did not start' | 'killed by LMDB'
 
-export interface IoResult {
+interface IoResult {
   readonly is_reached: boolean
   /** What is wrong with it. */
   readonly wrong?: string
@@ -64,12 +62,6 @@ export interface IoResult {
   readonly points: readonly Point[]
 }
 
-export interface IoHarness {
-  /** Without a fault, all points are told. */
-  attempt(fault: IoFault | undefined, on: State): Promise<IoResult>
-  remove(): Promise<void>
-}
-
 /** Most requests are one op: what costs time is the start and the end. */
 const kinds: readonly SequenceKind[] = [
   'http_path',
@@ -78,96 +70,58 @@ const kinds: readonly SequenceKind[] = [
 ]
 const requests_of_sequence = 50
 const limits = { checkpoint_bytes: 64 * 1024, drain_ms_max: 500 }
-/** A server that neither answers nor ends for so long hangs, unless it waits for a processor. */
-const silent_ms_max = 60_000
-/** Who had so much of one meanwhile did not wait for it. */
-const worked_ms_max = 10_000
+/** A server that neither answers nor ends for so long hangs. */
+const silentMsMax = (): number => 60_000 * slower()
 /** A second, or two where a child is replaced. */
 const stopMsMax = (): number => 2_000 * slower()
 /** A full disk may be so for good. */
 const refused_max = 3
-const client_options = { retries_max: 0, timeout_ms: 2 * silent_ms_max }
+const client_options = { retries_max: 0, timeout_ms: 600_000 }
 
-export async function makeIoHarness(
-  edits: readonly Edit[] = [],
-  env: Readonly<Record<string, string>> = {},
-): Promise<IoHarness> {
-  const child = await buildChild('../../bin/conveyor.ts', edits)
-  const folder = await quickFolder('conveyor-io-')
-  const ioEnv = buildIoLibrary(folder)
-  mkdirSync(join(folder, 'closed'))
-  const { access } = await makeWorkloadFile(join(folder, 'closed'))
-  let tries = 0
-  const harness = { child, folder, ioEnv, env, access }
-  let killed: Promise<void> | undefined
-  return {
-    async attempt(fault, on) {
-      if (on === 'killed') {
-        killed ??= makeKilled(child, folder)
-        await killed
-      }
-      return attempt(harness, join(folder, `try-${tries++}`), fault, on)
-    },
-    async remove() {
-      rmSync(folder, { recursive: true, force: true })
-      await child.remove()
-    },
-  }
+/** Of a control: what else is in the environment of its server. */
+export interface IoProgram {
+  readonly edits?: readonly Edit[]
+  readonly env?: Readonly<Record<string, string>>
 }
 
-interface Harness {
-  readonly child: BuiltChild
-  readonly folder: string
-  readonly ioEnv: IoEnv
-  /** What else the environment of the server has. */
-  readonly env: Readonly<Record<string, string>>
-  readonly access: WorkloadFile['access']
-}
+/** The folders of the files that a server may begin with. */
+let begun: Readonly<Record<State, Promise<string>>> | undefined
 
-async function makeKilled({ script }: BuiltChild, folder: string): Promise<void> {
-  cpSync(join(folder, 'closed'), join(folder, 'killed'), { recursive: true })
-  const killed = serveFile(script, pathIn(join(folder, 'killed')), {})
-  await killed.listening
-  killed.child.kill('SIGKILL')
-  await killed.ended
-}
-
-const serveFile = (script: string, path: string, env: NodeJS.ProcessEnv): Serving =>
-  startServing({ script, path, listeners: ['http'], limits, env })
-
-async function attempt(
-  { child, folder, ioEnv, env, access }: Harness,
-  own: string,
+/** Without a fault, the result has all points. */
+export async function attempt(
   fault: IoFault | undefined,
   on: State,
+  { edits = [], env = {} }: IoProgram = {},
 ): Promise<IoResult> {
-  cpSync(join(folder, on), own, { recursive: true })
+  const harness = await diskHarness()
+  begun ??= { closed: makeClosed(harness), killed: makeClosed(harness).then(killOn(harness)) }
+  const own = harness.newFolder()
+  cpSync(await begun[on], own, { recursive: true })
   const path = pathIn(own)
   const log = `${own}.log`
   const sequences = kinds.map((kind, at) => newSequence(`${kind} ${at}`, kind))
   try {
-    const setting = { path, log, ...(fault && { fault: textOf(fault) }) }
-    const of_library = ioEnv(setting)
+    const of_library = ioEnv(harness, { path, log, ...(fault && { fault: textOf(fault) }) })
     const preloaded = [of_library.LD_PRELOAD, env.LD_PRELOAD].filter((one) => one !== undefined)
-    const server = watch(
-      serveFile(child.script, path, { ...of_library, ...env, LD_PRELOAD: preloaded.join(':') }),
-    )
-    const told = await load(server, sequences, access)
+    const { script } = await harness.built(edits)
+    const all_env = { ...of_library, ...env, LD_PRELOAD: preloaded.join(':') }
+    const server = watch(serveFile(script, path, all_env))
+    const loaded = await load(server, sequences, harness.access)
     const { code, ended_ms, is_hung, said } = await server.ended
     const reached = existsSync(log) ? readFileSync(log, 'utf8') : ''
     const faults_ms = [...reached.matchAll(/^fault (\d+)$/gm)].map(([, ns]) => Number(ns) / 1e6)
-    const stopped_ms = stopTime(faults_ms, ended_ms, told, said)
+    const stopped_ms = stopTime(faults_ms, ended_ms, loaded, said)
     const wrong =
-      told.wrong ??
+      loaded.wrong ??
       (is_hung
         ? `it hung: ${said.slice(-500)}`
-        : wrongEnd(code, told, said, { stopped_ms, fault })) ??
+        : wrongEnd(code, loaded, said, { stopped_ms, fault })) ??
       (await wrongIn(path, sequences))
     return {
       is_reached: faults_ms.length > 0,
-      end: endOf(code, told),
+      end: endOf(code, loaded),
       answered: sequences.reduce((sum, sequence) => sum + sequence.acked, 0),
-      refused: told.refused,
+      refused: loaded.refused,
       points: fault === undefined ? pointsIn(reached) : [],
       ...(wrong !== undefined && { wrong }),
       ...(stopped_ms !== undefined && { stopped_ms }),
@@ -178,6 +132,22 @@ async function attempt(
   }
 }
 
+const makeClosed = async ({ putFile }: DiskHarness): Promise<string> => dirname(putFile())
+
+const killOn =
+  ({ built }: DiskHarness) =>
+  async (folder: string): Promise<string> => {
+    const { script } = await built()
+    const { first_line, child, ended } = serveFile(script, pathIn(folder), {})
+    await first_line
+    child.kill('SIGKILL')
+    await ended
+    return folder
+  }
+
+const serveFile = (script: string, path: string, env: NodeJS.ProcessEnv): Running =>
+  startServing({ script, path, listeners: ['http'], limits }, env)
+
 function textOf({ call, end, n, error, how }: IoFault): string {
   const named = error === 'short' ? 'short' : constants.errno[error]
   return `${call} ${end} ${n} ${named} ${how}`
@@ -186,10 +156,9 @@ function textOf({ call, end, n, error, how }: IoFault): string {
 function pointsIn(log: string): Point[] {
   const kinds = ['reads', 'writes', 'other'] as const
   return log.split('\n').flatMap((line) => {
-    const [call, end, n, kind, thread] = line.split(' ')
-    if (call === undefined || end === undefined || thread === undefined) return []
-    const is_main = thread === 'main'
-    return [{ call, end, n: Number(n), kind: kinds[Number(kind)] ?? 'other', is_main }]
+    const [call, end, n, kind] = line.split(' ')
+    if (call === undefined || end === undefined || kind === undefined) return []
+    return [{ call, end, n: Number(n), kind: kinds[Number(kind)] ?? 'other' }]
   })
 }
 
@@ -210,50 +179,22 @@ interface Server {
 }
 
 /** Ends a server that hangs. */
-function watch({ child, listening, ended, said }: Serving): Server {
+function watch({ child, first_line, ended, said }: Running): Server {
   let is_hung = false
-  let worked_ms = 0
-  let hung = ''
   const timer = setTimeout(() => {
-    const now = workOf(child.pid)
-    if (now.is_ready && now.worked_ms - worked_ms < worked_ms_max) {
-      worked_ms = now.worked_ms
-      timer.refresh()
-      return
-    }
     is_hung = true
-    hung = ` (${now.worked_ms - worked_ms} ms of processor, threads ${now.threads})`
     child.kill('SIGKILL')
-  }, silent_ms_max)
+  }, silentMsMax())
   return {
-    url: listening.then((at) => at?.http),
+    url: first_line.then((line) => (line as Listening | undefined)?.http),
     onAnswer: () => void timer.refresh(),
     stop: () => void child.kill('SIGTERM'),
     hasNoKey: () => without_key.test(said()),
     ended: ended.then(({ code, signal, ended_ms }) => {
       clearTimeout(timer)
-      return { code: code ?? signal ?? '', ended_ms, is_hung, said: said() + hung }
+      return { code: code ?? signal ?? '', ended_ms, is_hung, said: said() }
     }),
   }
-}
-
-const tick_ms = 10
-
-/** What a process has had of the processors, and what its threads do; ready are those with an R. */
-function workOf(pid: number | undefined) {
-  let [threads, worked_ms] = ['', 0]
-  try {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
-      // The name before them may have spaces.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      threads += fields[0] ?? ''
-      worked_ms += (Number(fields[11]) + Number(fields[12])) * tick_ms
-    }
-  } catch {
-    // It has ended meanwhile.
-  }
-  return { threads, worked_ms, is_ready: threads.includes('R') }
 }
 
 interface Loaded {
@@ -288,7 +229,7 @@ async function load(
     return { ...served, is_done, refused }
   } catch (error) {
     server.stop()
-    const wrong = `a caller was told what is wrong: ${(error as Error).message}`
+    const wrong = `a caller got a wrong answer: ${(error as Error).message}`
     return { ...served, is_done: false, refused: 0, wrong }
   } finally {
     await client.close()
@@ -343,8 +284,8 @@ function stopTime(
   const [[, time] = []] = said.matchAll(failures)
   // What fails in the close that was asked for does not hurry it.
   if (time === undefined || is_done) return undefined
-  const told_ms = Date.parse(time) + 1
-  const fault_ms = faults_ms.findLast((at_ms) => at_ms <= told_ms)
+  const logged_ms = Date.parse(time) + 1
+  const fault_ms = faults_ms.findLast((at_ms) => at_ms <= logged_ms)
   return fault_ms === undefined || fault_ms < served_ms ? undefined : ended_ms - fault_ms
 }
 

@@ -3,18 +3,15 @@
  * is killed, started again, stopped and started again. With it, from which line of the trace on each
  * request was answered: the one at which the server began to send the last byte of the answer.
  */
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { addClient, initFolder } from '../../../src/certs/folder.ts'
-import { systemChance, systemClock } from '../../../src/core/clock.ts'
 import { type Relay, startRelay } from '../relay.ts'
-import { buildChild, type Edit } from '../store-child.ts'
+import type { Edit } from '../store-child.ts'
 import { newSequence, type Sequence, type SequenceKind } from '../workload.ts'
 import { openCallers, sendSequence, sendSteadily, type Target } from '../workload-callers.ts'
+import { diskHarness } from './harness.ts'
 import { type DiskEvent, type DiskTrace, newDiskTrace } from './power-trace.ts'
+import { firstLine, type Listening, serveWords } from './serve.ts'
 
 export interface AnsweredSequence {
   /** `acked` counts nothing here: `answered_at` says from when on. */
@@ -69,34 +66,32 @@ const kills_itself: readonly Edit[] = [
 
 export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   const { edits, checkpoint_bytes, lives } = options
+  const { access, certificate_name, built } = await diskHarness()
   const [server, setup] = await Promise.all([
-    buildChild('../../bin/conveyor.ts', [...edits, ...kills_itself]),
-    buildChild('disk/power-setup-child.ts', edits.filter(isInStore)),
+    built([...edits, ...kills_itself]),
+    built(edits.filter(isInStore), 'disk/power-setup-child.ts'),
   ])
+  const folder = mkdtempSync(join(server.folder, 'disk-'))
+  const path = join(folder, 'db')
+  const trace = newDiskTrace(folder)
   try {
-    const tls = join(server.folder, 'tls')
-    const making = { now_ms: systemClock.now_ms(), chance: systemChance }
-    await initFolder(tls, [], making)
-    const { names } = await addClient(tls, 'load', making)
-    const folder = join(server.folder, 'disk')
-    mkdirSync(folder)
-    const path = join(folder, 'db')
-    const trace = newDiskTrace(folder)
-    const made = trace.start([setup.script, path, names[0] as string])
-    const access = (await firstLine(made)) as Pick<Target, 'user' | 'secret'>
+    const made = trace.start([setup.script, path, certificate_name])
+    const user = await firstLine<Pick<Target, 'user' | 'secret'>>(made)
     await trace.end()
     const ready_at = trace.events.findLast(({ what }) => what === 'said')?.began ?? 0
-    const servers = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--tls', tls]
-    const limits = ['--checkpoint-bytes', String(checkpoint_bytes), '--drain-ms-max', '2000']
-    const args = [server.script, 'serve', '--json', '--db', path, ...servers, ...limits]
+    const target = { ...user, folder: access.folder }
+    const listeners = ['http', 'grpc'] as const
+    const limits = { checkpoint_bytes, drain_ms_max: 2_000 }
+    const { script } = server
+    const args = serveWords({ script, path, listeners, tls: target.folder, limits })
     const sequences: AnsweredSequence[] = []
     for (const [place, [end, answers]] of lives.entries()) {
-      const life = { place, end, answers, target: { ...access, folder: tls } }
+      const life = { place, end, answers, target }
       sequences.push(...(await traceLife(trace, args, life)))
     }
     return { events: trace.events, sequences, ready_at }
   } finally {
-    await Promise.all([server.remove(), setup.remove()])
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -122,12 +117,7 @@ async function traceLife(trace: DiskTrace, args: readonly string[], life: Life) 
   const first_event = trace.events.length
   const is_own_kill = life.end === killed_in
   const env = is_own_kill ? { CHECKPOINTS_LEFT: String(last_checkpoint) } : {}
-  const child = trace.start(args, env)
-  const { http, grpc, pid } = (await firstLine(child)) as {
-    readonly http: string
-    readonly grpc: string
-    readonly pid: number
-  }
+  const { http, grpc, pid } = await firstLine<Listening>(trace.start(args, env))
   const callers: Caller[] = []
   const stop = new AbortController()
   let answers = 0
@@ -191,18 +181,4 @@ function lineOf(
     return own?.line ?? last_line
   })
   return Math.max(...lines)
-}
-
-async function firstLine(child: ChildProcess): Promise<object> {
-  let said = ''
-  child.stderr?.on('data', (text) => {
-    said = `${said}${text}`.slice(-2_000)
-  })
-  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })
-  const line = await Promise.race([
-    once(lines, 'line').then(([text]) => text as string),
-    once(child, 'close').then(() => undefined),
-  ])
-  if (line === undefined) throw new Error(`the traced process ended early: ${said}`)
-  return JSON.parse(line) as object
 }

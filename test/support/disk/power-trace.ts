@@ -7,14 +7,13 @@
  * of them at the end of each process. LMDB's lock file and the owner record are left out: they mean
  * nothing once their process is gone.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { block_bytes } from '../../../src/store/commit-log/segment-file.ts'
 import { type Call, newTraceReader } from '../store-strace.ts'
+import { type Running, startNode } from './serve.ts'
 
 interface Span {
   /** Lines of the traces, counted through. */
@@ -59,7 +58,7 @@ const traced_calls = [
 export interface DiskTrace {
   readonly events: readonly DiskEvent[]
   /** Starts `node` with `args`; the process before must have been read to its end. */
-  start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): Running
   /**
    * Reads what the process did once it has ended; answers the lines of all. Of a process that killed
    * itself right after a write to `killed_in`, which its handle syncs, it is as if that had been in
@@ -76,26 +75,18 @@ export function newDiskTrace(folder: string): DiskTrace {
   const trace = `${folder}.trace`
   const disk = newReader(folder)
   let lines = 0
-  let child: ChildProcess | undefined
-  let ended: Promise<unknown> | undefined
+  let running: Running | undefined
   return {
     events: disk.events,
     start(args, env = {}) {
       const flags = ['-f', '--seccomp-bpf', '-yy', '-v', '-xx', '-s', '100000000', '-o', trace]
-      child = spawn(
-        'strace',
-        [...flags, '-e', `trace=${traced_calls.join()}`, process.execPath, ...args],
-        // So that node writes through no ring (see `demandNoWrites`).
-        {
-          stdio: ['ignore', 'pipe', 'pipe'],
-          env: { ...process.env, ...env, UV_USE_IO_URING: '0' },
-        },
-      )
-      ended = once(child, 'close')
-      return child
+      const tracer = ['strace', ...flags, '-e', `trace=${traced_calls.join()}`]
+      // So that node writes through no ring (see `demandNoWrites`).
+      running = startNode(args, { ...env, UV_USE_IO_URING: '0' }, tracer)
+      return running
     },
     async end(killed_in) {
-      await ended
+      await running?.ended
       const reader = newTraceReader()
       disk.begin(lines, await processesIn(trace))
       for await (const line of createInterface({ input: createReadStream(trace) })) {
@@ -191,7 +182,7 @@ function newReader(folder: string) {
   function written(call: Call, name: string, handle: Handle): void {
     const count = Number(call.result)
     if (call.result.startsWith('?')) {
-      const says = `nobody knows whether ${call.name} of ${name}, in which the kill came, wrote`
+      const says = `it is unknown whether ${call.name} of ${name}, in which the kill came, wrote`
       throw Object.assign(new Error(says), { code: unknown_write })
     }
     if (!(count > 0)) throw new Error(`${call.name} of ${name} failed: ${call.result}`)

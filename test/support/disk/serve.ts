@@ -1,6 +1,6 @@
 /**
- * `conveyor serve` in a process of its own, over a file on a disk that a proof makes fail: where it
- * listens, the lines of its log, its memory and its end.
+ * `conveyor serve` and other scripts in a process of their own: the first line that it prints, its
+ * log, its memory and its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,17 +9,63 @@ import { createInterface } from 'node:readline'
 import type { LimitName } from '../../../src/core/limits.ts'
 
 export type Limits = Partial<Record<LimitName, number>>
-export type Listener = 'http' | 'http-sync' | 'grpc' | 'operator'
+
+export interface Running {
+  readonly child: ChildProcess
+  /** Undefined where it ends before it prints one. */
+  readonly first_line: Promise<object | undefined>
+  /** What it has written to standard error, which LMDB writes to as well. */
+  said(): string
+  /** With the time of day. */
+  readonly ended: Promise<{ code: number | null; signal: string | null; ended_ms: number }>
+}
+
+/** Starts `node` with these words, under the command `tracer` where there is one. */
+export function startNode(
+  words: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  tracer: readonly string[] = [],
+): Running {
+  const [command = '', ...args] = [...tracer, process.execPath, ...words]
+  const stdio = ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe']
+  const child = spawn(command, args, { stdio, env: { ...process.env, ...env } })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  const exited = once(child, 'exit').then(() => timeOfDay())
+  const closed = once(child, 'close')
+  const line = once(createInterface({ input: child.stdout }), 'line')
+  return {
+    child,
+    first_line: Promise.race([
+      line.then(([text]) => JSON.parse(text as string) as object),
+      closed.then(() => undefined),
+    ]),
+    said: () => said,
+    ended: (async () => {
+      const ended_ms = await exited
+      const [code, signal] = await closed
+      return { code, signal, ended_ms }
+    })(),
+  }
+}
+
+/** Rejects where the process ends before it prints a line. */
+export async function firstLine<Line>({ first_line, ended, said }: Running): Promise<Line> {
+  const line = await first_line
+  if (line === undefined) throw new Error(`the process ended with ${(await ended).code}: ${said()}`)
+  return line as Line
+}
 
 export interface ServeSetup {
   /** The built program. */
   readonly script: string
   readonly path: string
-  readonly listeners: readonly Listener[]
+  readonly listeners: readonly ('http' | 'http-sync' | 'grpc' | 'operator')[]
   /** The folder of certificates. */
   readonly tls?: string
   readonly limits: Limits
-  readonly env?: NodeJS.ProcessEnv
 }
 
 /** A line of its log. */
@@ -31,19 +77,14 @@ export interface LogLine {
 }
 
 /** By listener, its url or address. */
-export type Listening = Readonly<Record<'http' | 'http_sync' | 'grpc' | 'operator', string>>
+export type Listening = Readonly<Record<'http' | 'http_sync' | 'grpc' | 'operator', string>> & {
+  readonly pid: number
+}
 
-export interface Serving {
-  readonly child: ChildProcess
-  /** Undefined where it ended before it listened. */
-  readonly listening: Promise<Listening | undefined>
+export interface Serving extends Running {
   /** The lines of its log so far. */
   lines(): readonly LogLine[]
-  /** What it has written to standard error, which LMDB writes to as well. */
-  said(): string
   rss_mb(): number
-  /** With the time of day. */
-  readonly ended: Promise<{ code: number | null; signal: string | null; ended_ms: number }>
 }
 
 /** The words after `node` that serve a file. */
@@ -59,40 +100,13 @@ export function serveWords({ script, path, listeners, tls, limits }: ServeSetup)
   ]
 }
 
-export function startServing(setup: ServeSetup): Serving {
-  const child = spawn(process.execPath, serveWords(setup), {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...setup.env },
-  })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    said += text
-  })
-  const exited = once(child, 'exit').then(() => timeOfDay())
-  const closed = once(child, 'close')
-  const line = once(createInterface({ input: child.stdout }), 'line')
+export function startServing(setup: ServeSetup, env?: NodeJS.ProcessEnv): Serving {
+  const running = startNode(serveWords(setup), env)
   return {
-    child,
-    listening: Promise.race([
-      line.then(([text]) => JSON.parse(text as string) as Listening),
-      closed.then(() => undefined),
-    ]),
-    lines: () => said.split('\n').flatMap(lineOf),
-    said: () => said,
-    rss_mb: () => rssOf(child.pid),
-    ended: (async () => {
-      const ended_ms = await exited
-      const [code, signal] = await closed
-      return { code, signal, ended_ms }
-    })(),
+    ...running,
+    lines: () => running.said().split('\n').flatMap(lineOf),
+    rss_mb: () => rssOf(running.child.pid),
   }
-}
-
-/** Rejects where the program ends before it listens. */
-export async function addressesOf({ listening, ended, said }: Serving): Promise<Listening> {
-  const at = await listening
-  if (at === undefined) throw new Error(`serve ended with ${(await ended).code}: ${said()}`)
-  return at
 }
 
 export const timeOfDay = (): number => performance.timeOrigin + performance.now()
