@@ -1,6 +1,6 @@
 /*
  * Makes one system call of a process on its data files fail, or all from one on. Loaded before the
- * C library (LD_PRELOAD), built by test/support/io-faults.ts.
+ * C library (LD_PRELOAD), built by test/support/disk/harness.ts.
  *
  * IO_BASE is the path of the data file: files whose path begins with it count, and its folder. A
  * point is a call, the end of a path and a number: the n-th such call of the process, in whatever

@@ -186,7 +186,7 @@ function watch({ child, first_line, ended, said }: Running): Server {
     child.kill('SIGKILL')
   }, silentMsMax())
   return {
-    url: first_line.then((line) => (line as Listening | undefined)?.http),
+    url: first_line.then((line) => line && (JSON.parse(line) as Listening).http),
     onAnswer: () => void timer.refresh(),
     stop: () => void child.kill('SIGTERM'),
     hasNoKey: () => without_key.test(said()),

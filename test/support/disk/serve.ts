@@ -13,7 +13,7 @@ export type Limits = Partial<Record<LimitName, number>>
 export interface Running {
   readonly child: ChildProcess
   /** Undefined where it ends before it prints one. */
-  readonly first_line: Promise<object | undefined>
+  readonly first_line: Promise<string | undefined>
   /** What it has written to standard error, which LMDB writes to as well. */
   said(): string
   /** With the time of day. */
@@ -38,10 +38,7 @@ export function startNode(
   const line = once(createInterface({ input: child.stdout }), 'line')
   return {
     child,
-    first_line: Promise.race([
-      line.then(([text]) => JSON.parse(text as string) as object),
-      closed.then(() => undefined),
-    ]),
+    first_line: Promise.race([line.then(([text]) => text as string), closed.then(() => undefined)]),
     said: () => said,
     ended: (async () => {
       const ended_ms = await exited
@@ -51,11 +48,11 @@ export function startNode(
   }
 }
 
-/** Rejects where the process ends before it prints a line. */
+/** The first line, of JSON. Rejects where the process ends before it prints one. */
 export async function firstLine<Line>({ first_line, ended, said }: Running): Promise<Line> {
   const line = await first_line
   if (line === undefined) throw new Error(`the process ended with ${(await ended).code}: ${said()}`)
-  return line as Line
+  return JSON.parse(line) as Line
 }
 
 export interface ServeSetup {
