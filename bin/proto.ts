@@ -10,6 +10,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadSync, type MessageTypeDefinition, type ServiceDefinition } from '@grpc/proto-loader'
+import { descriptorSetOf } from './descriptor-set.ts'
 
 /** A FieldDescriptorProto of google.protobuf, as the loader makes it. */
 interface Field {
@@ -68,17 +69,9 @@ function memberOf({ name, label, type, typeName }: Field, is_always: boolean): s
 
 function descriptorText(): string {
   const { fileDescriptorProtos } = messages['conveyor.v1.Task'] as Message
-  const set = Buffer.concat(fileDescriptorProtos.map(asFileOfSet)).toString('base64')
+  const set = descriptorSetOf(fileDescriptorProtos).toString('base64')
   const lines = set.match(/.{1,92}/g) as string[]
   const comment = '/** A google.protobuf.FileDescriptorSet in base64. */'
   const text = lines.map((line) => `  '${line}'`).join(' +\n')
   return `${generated}\n${comment}\nexport const descriptor_set =\n${text}\n`
-}
-
-/** Field 1 of a FileDescriptorSet: tag, length, bytes. */
-function asFileOfSet(file: Buffer): Buffer {
-  const head = [0x0a]
-  let length = file.length
-  for (; length > 0x7f; length >>>= 7) head.push((length & 0x7f) | 0x80)
-  return Buffer.concat([Buffer.from([...head, length]), file])
 }

@@ -53,7 +53,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
+      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/vendor\/[a-z0-9-]+\.js|dist\/vendor\/prom-client\.d\.ts|dist\/src\/executors\/quickjs\.wasm|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -223,6 +223,30 @@ describe('the package', () => {
     writeFileSync(join(user, 'code.mjs'), code_program)
     const told = run(user, process.execPath, ['--no-warnings', 'code.mjs'])
     assert.equal(told, '2001-09-09 04 d41d8cd98f00b204e9800998ecf8427e b\n')
+  })
+
+  test('brings the packages that it is built with', () => {
+    linkPackages(user, ['prom-client'])
+    writeFileSync(join(user, 'carried.mjs'), carried_program)
+    const env = { PATH: process.env.PATH }
+    const output = run(user, process.execPath, ['--no-warnings', 'carried.mjs'], env)
+    assert.deepEqual(JSON.parse(output), {
+      health: 'SERVING',
+      services: ['conveyor.v1.TaskService'],
+      metrics: [true, true],
+      files: readdirSync(join(user, 'node_modules', manifest.name, 'dist/vendor')).filter((name) =>
+        name.endsWith('.js'),
+      ).length,
+    })
+    const program = join(user, 'node_modules/.bin/conveyor')
+    run(user, program, ['certs', 'init', 'tls'])
+    assert.ok(existsSync(join(user, 'tls/server.crt')))
+    const db = ['--db', join(folder.path, 'drawn.lmdb')]
+    const example = join('node_modules', manifest.name, 'dist/src/examples/callback.conv.json')
+    run(user, program, ['process', 'import', example, ...db])
+    assert.match(run(user, program, ['process', 'show', '1234', '--svg', ...db]), /<svg /)
+    const away = ['cluster', 'status', '--cluster', 'postgres://u@127.0.0.1:1/x']
+    assert.throws(() => run(user, program, away), /ECONNREFUSED/)
   })
 
   /** [what, how it is built into a file, whether it then opens] */
@@ -399,6 +423,54 @@ const { obj_id } = await engine.create({ conv_id: 5, data: {} })
 for await (const { node_id } of changes) if (node_id === 'end') break
 console.log((await engine.task({ conv_id: 5, obj_id })).data.v)
 await engine.close()
+`
+
+const carried_program = `
+import { readdirSync } from 'node:fs'
+import { credentials, loadPackageDefinition } from '@grpc/grpc-js'
+import { loadSync } from '@grpc/proto-loader'
+import { openEngine } from 'conveyor-engine'
+import { serveGrpc } from 'conveyor-engine/grpc'
+import { engineMetrics } from 'conveyor-engine/metrics'
+import { Registry } from 'prom-client'
+const engine = await openEngine(':memory:')
+const server = await serveGrpc(engine, { port: 0, plain: true, reflection: true })
+const vendor = new URL('./node_modules/conveyor-engine/dist/vendor/', import.meta.url)
+const { service } = await import(new URL('grpc-health-check.js', vendor))
+const { Client, health, reflection } = clientsOf(service)
+const own = engineMetrics(engine, { register: new Registry() })
+const text = await own.register.metrics()
+own.close()
+const other = await engineMetrics(engine).register.metrics()
+const files = readdirSync(vendor).filter((name) => name.endsWith('.js'))
+for (const name of files) {
+  if (name !== 'peculiar-x509.js') await import(new URL(name, vendor))
+}
+const answers = {
+  health: await new Promise((resolve) => health.check({ service: '' }, (_, answer) => resolve(answer?.status))),
+  services: await reflection(),
+  metrics: [text, other].map((one) => one.includes('conveyor_handlers')),
+  files: files.length,
+}
+console.log(JSON.stringify(answers))
+process.exit()
+
+function clientsOf(service) {
+  const { grpc } = loadPackageDefinition({ 'grpc.health.v1.Health': service })
+  const health = new grpc.health.v1.Health(server.address, credentials.createInsecure())
+  const reflection = () => new Promise((resolve) => {
+    const call = health.makeBidiStreamRequest(
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      (bytes) => bytes, (bytes) => bytes, {}, {},
+    )
+    call.on('data', (bytes) => {
+      resolve(bytes.toString('latin1').match(/(?:conveyor|grpc\\.health)[A-Za-z0-9.]+/g))
+      call.end()
+    })
+    call.write(Buffer.from([0x3a, 0x01, 0x2a]))
+  })
+  return { health, reflection }
+}
 `
 
 const quiet = { bundle: true, platform: 'node', logLevel: 'silent' } as const

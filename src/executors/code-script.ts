@@ -18,15 +18,17 @@ export function codeStart(): ThreadStart {
   return threadStart(import.meta.url, 'code-worker')
 }
 
-/** Rejects where the QuickJS package is not installed. */
 export async function codeScript(): Promise<CodeScript> {
-  const wasm = import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm')
-  return { ...codeStart(), wasm: await readFile(new URL(wasm)) }
+  const wasm = carriedFile('quickjs.wasm', '@jitl/quickjs-wasmfile-release-sync/wasm')
+  return { ...codeStart(), wasm: await readFile(wasm) }
 }
 
-/** The text of a library: the build puts it beside this module, a checkout has its package. */
 export function libraryText(name: CodeLibrary): Promise<string> {
-  const shipped = new URL(`./code-libraries/${name}.js`, import.meta.url)
-  if (existsSync(shipped)) return readFile(shipped, 'utf8')
-  return readFile(new URL(import.meta.resolve(libraryFiles[name])), 'utf8')
+  return readFile(carriedFile(`code-libraries/${name}.js`, libraryFiles[name]), 'utf8')
+}
+
+/** A file that the build puts beside this module and a checkout has in a package. */
+function carriedFile(name: string, in_package: string): URL {
+  const carried = new URL(`./${name}`, import.meta.url)
+  return existsSync(carried) ? carried : new URL(import.meta.resolve(in_package))
 }

@@ -1,9 +1,7 @@
 /**
- * The log of `serve`: JSON lines by pino on standard error, one for each event (core/event-table)
- * from the wanted level on. pino is loaded here only.
+ * The log of `serve`: JSON lines on standard error, one for each event (core/event-table) from the
+ * wanted level on.
  */
-import type { Clock } from '../../core/clock.ts'
-import { defined } from '../../core/defined.ts'
 import { type Emit, newEvents } from '../../core/events.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Flag } from '../flag.ts'
@@ -37,22 +35,22 @@ export async function openServeLog(
   io: Pick<Io, 'lines' | 'clock' | 'kill'>,
 ): Promise<ServeLog> {
   const standard = isOn(given, 'demo') ? 'warn' : 'info'
-  const level = oneOf('--log-level', text(given, 'log-level') ?? standard, levels)
-  const { pino } = await import('pino')
+  const level = oneOf('--log-level', text(given, 'log-level') ?? standard, levels) ?? standard
   const sink = newLineSink({
     open: io.lines,
     clock: io.clock,
     emitDropped: (count) => events.emit('lines_dropped', { count }),
   })
-  const logger = pino(
-    {
-      ...defined({ level }),
-      base: null,
-      timestamp: () => timeMember(io.clock),
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write: (line) => sink.write(beside_lmdb.test(line) ? `\n${line}` : line) },
-  )
+  const write = (label: keyof Logger) => (fields: object, msg: string) => {
+    if (levels.indexOf(label) < levels.indexOf(level)) return
+    const time = new Date(io.clock.now_ms()).toISOString()
+    const line = `${JSON.stringify({ level: label, time, ...fields, msg })}\n`
+    sink.write(beside_lmdb.test(line) ? `\n${line}` : line)
+  }
+  const logger: Logger = {
+    ...{ debug: write('debug'), info: write('info') },
+    ...{ warn: write('warn'), error: write('error') },
+  }
   const events = newEvents(logger, io.clock)
   return {
     logger,
@@ -62,8 +60,4 @@ export async function openServeLog(
       if ((await sink.close(close_ms_max)) === 'late_in_thread') io.kill()
     },
   }
-}
-
-function timeMember(clock: Clock): string {
-  return `,"time":"${new Date(clock.now_ms()).toISOString()}"`
 }
