@@ -22,7 +22,7 @@ declare module 'libavoid-js' {
   interface Pin extends Held {
     setExclusive(is_exclusive: boolean): void
   }
-  interface Avoid {
+  export interface Avoid {
     readonly Router: new (flags: number) => Router
     readonly Point: new (x: number, y: number) => Point
     readonly Rectangle: new (middle: Point, width: number, height: number) => Held

@@ -1,9 +1,9 @@
 /**
  * Boxes at the places of the definition, as an editor drew them, with edges that libavoid leads
  * around all boxes at right angles. Undefined where a node has no place, boxes overlap, the graph
- * is too large, or an edge found no room.
+ * is too large, an edge found no room, or libavoid-js, an optional dependency, is not installed.
  */
-import { AvoidLib } from 'libavoid-js'
+import type { Avoid } from 'libavoid-js'
 import type { Point } from './drawing.ts'
 import type { Graph, GraphEdge } from './graph.ts'
 import { box_px, boxAt, type Layout, overlap, runsUnder, withLabels } from './layout.ts'
@@ -18,8 +18,11 @@ export async function routedOf({ boxes, edges }: Graph): Promise<Layout | undefi
   if (middles.length < boxes.length) return undefined
   const rects = middles.map(boxAt)
   if (rects.some((a, at) => rects.slice(at + 1).some((b) => overlap(a, b)))) return undefined
+  loaded ??= loadAvoid()
+  const avoid = await loaded
+  if (avoid === undefined) return undefined
   for (const apart_px of aparts_px) {
-    const routes = (await pointsOf(middles, edges, apart_px)).map((points) => ({ points }))
+    const routes = pointsOf(avoid, middles, edges, apart_px).map((points) => ({ points }))
     const layout = { middles, routes }
     if (!runsUnder(layout)) return withLabels(edges, layout)
   }
@@ -34,16 +37,20 @@ const aparts_px = [16, 4]
  */
 const [any_side, loop_out, loop_back] = [1, 2, 3] as const
 
-let loaded: Promise<void> | undefined
+let loaded: Promise<Avoid | undefined> | undefined
 
-async function pointsOf(
+async function loadAvoid(): Promise<Avoid | undefined> {
+  const library = await import('libavoid-js').catch(() => undefined)
+  await library?.AvoidLib.load()
+  return library?.AvoidLib.getInstance()
+}
+
+function pointsOf(
+  avoid: Avoid,
   middles: readonly Point[],
   edges: readonly GraphEdge[],
   apart_px: number,
-): Promise<Point[][]> {
-  loaded ??= AvoidLib.load()
-  await loaded
-  const avoid = AvoidLib.getInstance()
+): Point[][] {
   const router = new avoid.Router(avoid.OrthogonalRouting)
   router.setRoutingParameter(avoid.shapeBufferDistance, apart_px)
   router.setRoutingParameter(avoid.idealNudgingDistance, Math.min(apart_px, 12))
