@@ -1,11 +1,12 @@
 /**
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page and packages (bin/vendor.ts),
- * copies the files of src that the program reads at run time (not READMEs), the native files of the
- * lock and the libraries for code, writes the licences of what it carries of other packages
- * (bin/carried.ts), and lists the packages that are shipped or needed (bin/sbom.ts). The output of
- * an earlier build is removed first, so that files deleted from src do not ship.
+ * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page and
+ * the packages of bin/vendor.ts, copies the files of src that the program reads at run time (not
+ * READMEs), the native files of the lock and the libraries for code, writes the licences of what it
+ * carries of other packages (bin/carried.ts), and lists the packages that are shipped or needed
+ * (bin/sbom.ts). The output of an earlier build is removed first, so that files deleted from src do
+ * not ship.
  */
 import { execFileSync } from 'node:child_process'
 import {

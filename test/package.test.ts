@@ -20,7 +20,7 @@ import { build as esbuild } from 'esbuild'
 import { type InlineConfig, build as viteBuild } from 'vite'
 import { version } from '../src/core/version.ts'
 import { startServe } from './support/cli-serve.ts'
-import { linkPackages, run, tempFolder, top } from './support/package-folder.ts'
+import { linkPackages, run, tempFolder, top, withDependencies } from './support/package-folder.ts'
 
 const manifest = readJson<Manifest>('package.json')
 
@@ -28,6 +28,7 @@ interface Manifest {
   readonly name: string
   readonly version: string
   readonly dependencies: Record<string, string>
+  readonly optionalDependencies: Record<string, string>
   readonly exports: Record<string, unknown>
 }
 
@@ -245,8 +246,26 @@ describe('the package', () => {
     const example = join('node_modules', manifest.name, 'dist/src/examples/callback.conv.json')
     run(user, program, ['process', 'import', example, ...db])
     assert.match(run(user, program, ['process', 'show', '1234', '--svg', ...db]), /<svg /)
-    const away = ['cluster', 'status', '--cluster', 'postgres://u@127.0.0.1:1/x']
+    const away = ['cluster', 'status', '--commit-log', 'postgres://u@127.0.0.1:1/x']
     assert.throws(() => run(user, program, away), /ECONNREFUSED/)
+  })
+
+  test('keeps its budget: packages, size, modules of the import, memory of an empty engine', () => {
+    const { optionalDependencies, dependencies } = manifest
+    const found = new Set<string>()
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      withDependencies(name, found)
+    }
+    assert.ok(found.size + 1 <= 50, `${found.size + 1} packages`)
+    const own = join(user, 'node_modules', manifest.name)
+    const folders = [...found].map((name) => join(top, 'node_modules', name))
+    const size = Math.round([own, ...folders].reduce((sum, at) => sum + bytesOf(at), 0) / 1e6)
+    assert.ok(size <= 45, `${size} MB`)
+    const modules = staticImports(join(own, 'dist/src/index.js'))
+    assert.ok(modules.size <= 330, `${modules.size} modules`)
+    writeFileSync(join(user, 'empty.mjs'), empty_program)
+    const rss = Number(run(user, process.execPath, ['empty.mjs'])) / 1e6
+    assert.ok(rss > 30 && rss <= 110, `${rss} MB`)
   })
 
   /** [what, how it is built into a file, whether it then opens] */
@@ -424,6 +443,35 @@ for await (const { node_id } of changes) if (node_id === 'end') break
 console.log((await engine.task({ conv_id: 5, obj_id })).data.v)
 await engine.close()
 `
+
+const empty_program = `
+import { openEngine } from 'conveyor-engine'
+const engine = await openEngine(':memory:')
+console.log(process.memoryUsage.rss())
+await engine.close()
+`
+
+/** Of all files in a folder of a package, without the packages inside it. */
+function bytesOf(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== 'node_modules')
+    .map((entry) => {
+      const path = join(folder, entry.name)
+      return entry.isDirectory() ? bytesOf(path) : statSync(path).size
+    })
+    .reduce((sum, bytes) => sum + bytes, 0)
+}
+
+/** The modules that are loaded with this one, itself among them. */
+function staticImports(path: string, found: Set<string> = new Set()): Set<string> {
+  if (found.has(path)) return found
+  found.add(path)
+  const names = readFileSync(path, 'utf8').matchAll(
+    /^(?:import|export)\b[^'"]*["'](\.[^"']+\.js)["']/gm,
+  )
+  for (const [, name = ''] of names) staticImports(join(dirname(path), name), found)
+  return found
+}
 
 const carried_program = `
 import { readdirSync } from 'node:fs'
