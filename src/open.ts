@@ -71,7 +71,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   const failed = new Promise<Fault>((resolve) => {
     emitFailed = resolve
   })
-  // The commit log of a node is at servers, whose errors tell it whether to try again.
+  // The commit log of a node is at servers, whose errors say whether to try again.
   const refused = (error: unknown): unknown =>
     options.commit_log === undefined ? openingError(path, error) : error
   const file = is_memory
@@ -150,7 +150,7 @@ interface DataFile {
   /** `claim` returns the changes that make a new file one of the engine's. */
   openTree(
     claim: (found: Reads) => ChangeBuffer | undefined,
-    told: Pick<CommitLogOpening, 'emit' | 'reads'>,
+    opening: Pick<CommitLogOpening, 'emit' | 'reads'>,
   ): Promise<Tree>
   onClose(step: () => Promise<void>): void
   close(): Promise<void>

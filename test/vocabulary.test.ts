@@ -38,6 +38,15 @@ const words: readonly (readonly [RegExp, string])[] = [
   [/\btakeoff\b|\bflying\b/i, 'flush, in flight'],
 ]
 
+/** Not in what users and maintainers read; tests still have some. [what is not said, instead] */
+const prose: readonly (readonly [RegExp, string])[] = [
+  [/\btold(?!')\b|\btells?\b|\btellers?\b|\btell[A-Z]|[a-z]Told\b/, 'emit, log, say, return'],
+  [/\banew\b/, 'again'],
+  [/\bwhoever\b|\bthose who\b|\bsomebody\b/, 'the caller, a user, an operator'],
+  [/\bwhich is no\b|\bthat is none\b/, 'is not'],
+  [/\bstands? for itself\b|\bpicture of the screen\b/, 'frame'],
+]
+
 const texts = ['src', 'bin', 'test', 'proto', 'deploy']
   .flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
@@ -53,6 +62,17 @@ for (const [word, instead] of words) {
   test(`${word.source} is called: ${instead}`, () => {
     const found = texts.flatMap(({ name, lines }) =>
       lines.flatMap((line, at) => (word.test(line) ? [`${name}:${at + 1}: ${line.trim()}`] : [])),
+    )
+    assert.deepEqual(found, [])
+  })
+}
+
+for (const [word, instead] of prose) {
+  test(`outside tests, ${word.source} is called: ${instead}`, () => {
+    const found = texts.flatMap(({ name, lines }) =>
+      name.startsWith('test/')
+        ? []
+        : lines.flatMap((line, at) => (word.test(line) ? [`${name}:${at + 1}: ${line}`] : [])),
     )
     assert.deepEqual(found, [])
   })

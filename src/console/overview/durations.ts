@@ -1,5 +1,5 @@
 /**
- * Durations of the last ten seconds, to tell their median and their slowest hundredth. They are
+ * Durations of the last ten seconds, for their median and their slowest hundredth. They are
  * counted in buckets of a fifth of their size, second by second, in memory of a fixed size.
  */
 import { countAt, countsUpTo, newRollingCount } from '../../core/rolling-count.ts'

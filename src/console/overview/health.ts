@@ -1,7 +1,7 @@
 /**
  * The health of an engine as one record: its probes, its statistics, and rates of the last ten
- * seconds. Commits are measured only between `begin` and `pause`. A probe that hangs holds nobody
- * up: what was read last is told meanwhile.
+ * seconds. Commits are measured only between `begin` and `pause`. A probe that hangs delays no
+ * caller: they get what was read last.
  */
 import { within } from '../../core/clock.ts'
 import type { EngineStatistics } from '../../engine/api/statistics-api.ts'

@@ -25,7 +25,7 @@ const retry_ms = 1_000
 export interface Frames {
   /** Another number once a task has changed. */
   mark(): number
-  /** The first is whole. Rejects with a fault where there is nothing to tell of any more. */
+  /** The first is whole. Rejects with a fault where nothing is left to show. */
   next(): Promise<Frame>
   close(): void
 }

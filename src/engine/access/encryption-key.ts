@@ -112,7 +112,7 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
   let key: Buffer | undefined
   let problem: string | undefined
   let warning: string | undefined
-  let told: State | 'open' | undefined
+  let emitted: State | 'open' | undefined
   let given = options.given_key
   let is_replacing = false
   const fits = (one: Buffer | undefined): one is Buffer => {
@@ -123,9 +123,9 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
 
   /** Emits each state once. */
   function enter(state: State | 'open' | undefined, path: string): void {
-    if (state === told) return
-    const was_wrong = told !== undefined && told !== 'open'
-    told = state
+    if (state === emitted) return
+    const was_wrong = emitted !== undefined && emitted !== 'open'
+    emitted = state
     if (state === 'open') emit('key_open', { path })
     else if (state !== undefined) emit('key_missing', { path, state, works: key !== undefined })
     if (was_wrong && (state === undefined || state === 'open')) emit('key_back', { path })

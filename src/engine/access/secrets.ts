@@ -79,7 +79,7 @@ export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string
 const secret_bytes = 32
 /** Between two looks at the key file: while it is missing or wrong, and while its key works. */
 const looks_ms = { locked: 1_000, usable: 60_000 }
-const outside = 'the secrets cannot be read now; whoever runs this server was told why'
+const outside = 'the secrets cannot be read now; the log of the server says why'
 
 export async function openSecrets(
   { store, clock, chance, emit }: Parts,

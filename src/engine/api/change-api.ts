@@ -16,7 +16,7 @@ import type { Status, Task } from '../../core/model.ts'
  * Changes are kept for `changes_kept_ms` and up to `changes_bytes_max`, whichever is less; a
  * consumer that stops reading keeps nothing else in memory or in the file. `next` rejects with
  * `changes_gone` where the next change is no longer kept: at the start, or later if the consumer is
- * too slow. It rejects with `not_possible` for a position that is none of this file, or where
+ * too slow. It rejects with `not_possible` for a position that is not of this file, or where
  * `changes_bytes_max` is 0, and with `conv_not_found`. The iterator ends when the engine closes or
  * its signal is aborted, and by `return`.
  */

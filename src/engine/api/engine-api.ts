@@ -123,7 +123,7 @@ export interface Engine {
    *
    * With `caller.request_key` the call may be repeated: within 24 hours the same ops under the same
    * key of the same user return what they did the first time, and are not applied again, also after
-   * a crash. A show among them is shown anew. Other ops under that key: `request_key_reused`.
+   * a crash. A show among them is answered again. Other ops under that key: `request_key_reused`.
    */
   apply(ops: readonly unknown[], caller?: Caller): Promise<OpResult[]>
   /**
@@ -148,7 +148,7 @@ export interface Engine {
   /**
    * The task once it has ended (`processed`, `canceled`) or is `failed`, which is at once if it has
    * already. By ref it is the task that holds the ref at the call. A task whose end node keeps
-   * nothing is returned as it ended, to those who wait by then. A failed task that is retried lives
+   * nothing is returned as it ended, to callers who already wait. A failed task that is retried lives
    * on: a wait that begins after the retry waits for its next end.
    *
    *     const task = await engine.result({ conv_id, ref: 'order-4' }, { timeout_ms: 30_000 })

@@ -126,7 +126,7 @@ export interface PutResult {
   /** Sentences about what is legal and will hurt, such as a wait without a time limit. */
   readonly warnings: readonly string[]
   readonly waits_for: WaitsFor
-  /** Its start asks for a webhook, which is open now: `processes.webhook` tells the address. */
+  /** Its start asks for a webhook, which is open now: `processes.webhook` returns the address. */
   readonly webhook_opened?: true
 }
 

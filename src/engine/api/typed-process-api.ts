@@ -73,7 +73,7 @@ export interface TypedProcess<Types extends ProcessTypes = ProcessTypes> {
   /**
    * As `Engine.handle`, for a node of this process: by its title, or by the type of its `handled`
    * step. The handler gets the data as the schema makes it. Data that the schema refuses is a final
-   * failure of the handler (tag `handler_error`), whose description tells the paths and nothing
+   * failure of the handler (tag `handler_error`), whose description has the paths and nothing
    * else of the data; the handler is not called. A schema that throws, or is late, is a failed
    * attempt.
    *

@@ -17,7 +17,7 @@ export interface UserInfo {
   readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
 }
 
-/** What somebody may on the operator's page: each may all that stands before it. */
+/** What a user may do on the operator's page: each right includes those before it. */
 export const console_rights = ['look', 'operate', 'administer'] as const
 export type ConsoleRight = (typeof console_rights)[number]
 
@@ -97,7 +97,7 @@ export interface Users {
 export interface ServedUsers extends Users {
   /**
    * The secrets to compare with what a caller sends: those of a user who may sign this way, and as
-   * many for any other, filled up with one that nobody knows. Throws `store_failed` with a sentence
+   * many for any other, filled up with one that no caller knows. Throws `store_failed` with a sentence
    * that names the key file where the key is missing or wrong.
    */
   secrets(id: string, kind?: SignatureKind): readonly string[]

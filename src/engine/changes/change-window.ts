@@ -87,7 +87,7 @@ export async function openChangeWindow(
     work: {
       due_ms: () => (isDue() ? 0 : Number.POSITIVE_INFINITY),
       async step() {
-        // From now on nobody begins with an entry that goes.
+        // From now on no reader begins with an entry that is removed.
         if (removed_n === first.n) first = await store.view(firstKept)
         await removeSlice()
       },

@@ -174,9 +174,9 @@ export function newChangeFeed(
       }
       for (let at = 0; at < read.changes.length; ) {
         const some = read.changes.slice(at, at + tasks_at_once)
-        const told = data ? await withTasks(some) : some
-        at += told.length
-        for (const change of told) {
+        const shown = data ? await withTasks(some) : some
+        at += shown.length
+        for (const change of shown) {
           if (isStopped()) return
           yield change
         }
@@ -188,15 +188,15 @@ export function newChangeFeed(
   /** The first of these, at least one, with their tasks. */
   function withTasks(changes: Page['changes']): Promise<TaskChange[]> {
     return store.view((view) => {
-      const told: TaskChange[] = []
+      const shown: TaskChange[] = []
       let chars = 0
       for (const change of changes) {
         const task = taskOf(view, change.obj_id)
-        told.push(task === undefined ? change : { ...change, task })
+        shown.push(task === undefined ? change : { ...change, task })
         chars += task?.data_text.length ?? 0
         if (chars >= task_chars_at_once) break
       }
-      return told
+      return shown
     })
   }
 

@@ -1,5 +1,5 @@
 /**
- * Counts what happens to the tasks of each process while somebody watches: moves from node to node,
+ * Counts what happens to the tasks of each process while a caller watches: moves from node to node,
  * ends, and the tasks by status. A transaction notes what it does (flow-notes), and that is counted
  * after its commit, in the order of the commits; so a transaction may run again.
  *

@@ -109,13 +109,13 @@ export function failureFields(
     attempt: due.attempts + 1,
     attempts_max: Number.isFinite(attempts_max) ? attempts_max : undefined,
   }
-  const told = (text: string): string => variables.masked(text).slice(0, chars_max)
-  const error = outcome.outcome === 'failed' ? told(outcome.description) : undefined
+  const shown = (text: string): string => variables.masked(text).slice(0, chars_max)
+  const error = outcome.outcome === 'failed' ? shown(outcome.description) : undefined
   if (order.job === 'call') {
     const status = outcome.outcome === 'done' ? outcome.status : outcome.figures?.status
     return { ...fields, ...attempts, error, status, host: hostOf(order) }
   }
-  const thrown_in = outcome.thrown_in && told(outcome.thrown_in)
+  const thrown_in = outcome.thrown_in && shown(outcome.thrown_in)
   return { ...fields, ...attempts, error, thrown_in }
 }
 

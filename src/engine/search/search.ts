@@ -46,8 +46,8 @@ export async function listTasks(
   })
   const { scanned, damaged, last } = end
   // The process of a damaged record is unknown, so only the embedder sees it.
-  const told = caller.user === undefined ? damaged : []
-  const page = { tasks, scanned, sorted_by: filter.sorted_by, damaged: told }
+  const named = caller.user === undefined ? damaged : []
+  const page = { tasks, scanned, sorted_by: filter.sorted_by, damaged: named }
   if (last === undefined) return page
   const reached_ms = timeOfPlace(last, filter)
   return {

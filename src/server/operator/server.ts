@@ -254,7 +254,7 @@ const page_needs_tls =
 
 function notLoopback(host: string): RangeError {
   return new RangeError(
-    `${host} is no loopback address: the operator's listener shows all tasks to whoever reaches ` +
+    `${host} is no loopback address: the operator's listener shows all tasks to all who reach ` +
       'it, so without TLS and without a token it takes 127.0.0.1, ::1 or localhost',
   )
 }

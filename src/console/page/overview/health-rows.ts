@@ -39,7 +39,7 @@ function commits({ checks, commit_ms }: Health): HealthRow {
       ? 'none lately'
       : `${msText(commit_ms.p50)}, 1 % over ${msText(commit_ms.p99)}`
   const failed = [checks.commit, checks.commit_log, checks.open].find((one) => one?.ok === false)
-  // A full disk is told in its own row, and is why no commit was tried.
+  // A full disk has its own row, and is why no commit was tried.
   if (failed !== undefined && checks.disk?.ok !== false) {
     const helps = `${reasonOf(failed)} ${sentenceText(health_checks.commit.helps)}`
     return { name, state: 'wrong', figure, helps }
