@@ -148,8 +148,8 @@ export interface Engine {
   /**
    * The task once it has ended (`processed`, `canceled`) or is `failed`, which is at once if it has
    * already. By ref it is the task that holds the ref at the call. A task whose end node keeps
-   * nothing is returned as it ended, to callers who already wait. A failed task that is retried lives
-   * on: a wait that begins after the retry waits for its next end.
+   * nothing is returned as it ended, to callers who already wait. A failed task that is retried
+   * lives on: a wait that begins after the retry waits for its next end.
    *
    *     const task = await engine.result({ conv_id, ref: 'order-4' }, { timeout_ms: 30_000 })
    *     if (task.status === 'processed') ship(task.data)

@@ -97,8 +97,8 @@ export interface Users {
 export interface ServedUsers extends Users {
   /**
    * The secrets to compare with what a caller sends: those of a user who may sign this way, and as
-   * many for any other, filled up with one that no caller knows. Throws `store_failed` with a sentence
-   * that names the key file where the key is missing or wrong.
+   * many for any other, filled up with one that no caller knows. Throws `store_failed` with a
+   * sentence that names the key file where the key is missing or wrong.
    */
   secrets(id: string, kind?: SignatureKind): readonly string[]
   /** What the user may on the operator's page. */

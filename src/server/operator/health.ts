@@ -2,8 +2,8 @@
  * `GET /healthz` and `GET /readyz`, for probes. The first is 200 as long as the process answers at
  * all. It never asks the disk: killing a process for a slow disk would only make things worse.
  * The second is 503 while the engine cannot do its work, with the reasons for callers who may read;
- * of the nodes of a cluster the owner alone is ready. `/readyz?stale` is for balancers of readers: a
- * standby that answers reads is ready too.
+ * of the nodes of a cluster the owner alone is ready. `/readyz?stale` is for balancers of readers:
+ * a standby that answers reads is ready too.
  */
 import {
   commitLogError,
