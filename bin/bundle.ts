@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'esbuild'
 import { libraryFiles } from '../src/executors/code-library-files.ts'
-import { library_paths, noticesOf, packageFolders } from './carried.ts'
+import { code_library_paths, noticesOf, packageFolders } from './carried.ts'
 import { addon_package, lockAddons } from './lock-addons.ts'
 
 const top = fileURLToPath(new URL('..', import.meta.url))
@@ -169,7 +169,7 @@ writeFileSync(
   out,
   `${outputFiles[0]?.text}${licences([
     ...[code, { metafile }].flatMap((made) => Object.keys(made.metafile.inputs)),
-    ...[...library_paths, `node_modules/${addon_package}/LICENSE`],
+    ...[...code_library_paths, `node_modules/${addon_package}/LICENSE`],
   ])}`,
 )
 

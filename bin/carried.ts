@@ -18,7 +18,7 @@ interface Manifest {
 }
 
 /** The files of the libraries that code may require, from `top`. */
-export const library_paths = Object.values(libraryFiles).map((file) => `node_modules/${file}`)
+export const code_library_paths = Object.values(libraryFiles).map((file) => `node_modules/${file}`)
 
 /** Where src/executors/code-script looks for them. */
 export function copyCodeLibraries(top: string, folder: string): void {
@@ -33,7 +33,7 @@ export async function carriedFolders(top: string): Promise<string[]> {
   const page = (await bundlePage(top, top)).packages
   const { inputs } = await bundleVendored(top)
   const whole = [...page, addon_package].map((name) => `node_modules/${name}`)
-  return [...new Set([...whole, ...packageFolders([...library_paths, ...inputs])])].sort()
+  return [...new Set([...whole, ...packageFolders([...code_library_paths, ...inputs])])].sort()
 }
 
 /** The folders of the packages that these files are of. */
