@@ -1,18 +1,16 @@
 /**
- * Hostile input at random to all that reads what others send: requests over HTTP in the process and
- * over sockets, gRPC, the operator's page, definitions, templates, regular expressions, JSON. By a
- * grammar whose answers are known, so that each must be exactly right, and with bytes changed.
- * Nothing crashes, stands still for a second or applies what nobody has signed; afterwards the
- * engine passes its check and serves.
- *
- * What is tried in the process goes through node's HTTP server on a stream that is no socket.
+ * Random hostile input to every parser of foreign bytes: HTTP requests in the process and over
+ * sockets, gRPC, the operator's page, definitions, templates, regular expressions, JSON. A grammar
+ * makes inputs with a known answer, which must be exactly right; others have bytes changed. Nothing
+ * crashes, blocks the event loop for a second or applies an unsigned request; afterwards the engine
+ * passes its check and serves. Requests in the process go through Node's HTTP server on a stream.
  */
 import { availableParallelism } from 'node:os'
-import { readChild } from '../support/child-lines.ts'
-import { buildChild, type Edit } from '../support/store-child.ts'
+import { runChild } from '../support/child-tries.ts'
+import { builtOnce, type Edit } from '../support/store-child.ts'
 import type { Failure, Given, Outcome, Proof } from './proof.ts'
 
-/** For fewer seeds another process costs more than it helps. */
+/** For fewer seeds a second process does not pay. */
 const seeds_a_child_min = 5_000
 
 const throws: Edit = {
@@ -25,7 +23,7 @@ const believes: Edit = {
   from: 'if (!isSignedBy(secrets, kind, timestamp, body, signature))',
   to: 'if (!isSignedBy(secrets, kind, timestamp, body, signature) && kind === "path")',
 }
-const stands_still: Edit = {
+const stalls: Edit = {
   file: 'codec/form-body.ts',
   from: 'function readText(written: string): string {',
   to: `const used_ms = (): number => {
@@ -50,11 +48,11 @@ export const proof: Proof = {
     control('a parser that throws on a name', throws),
     // Few inputs have one that is signed in headers and wrong.
     { ...control('a server that believes any signature in headers', believes), quick: 480 },
-    control('a parser that stands still for a second', stands_still, / stood still for /),
+    control('a parser that blocks for a second', stalls, / was blocked for /),
   ],
 }
 
-/** What it finds counts where it is what was made wrong, not another trouble that comes of it. */
+/** Counts only failures that match `finds`, not those that follow from them. */
 function control(says: string, edit: Edit, finds = /./): Proof['controls'][number] {
   return { says, quick: 160, long: 2_000, run: (given) => tried(given, [edit], finds) }
 }
@@ -71,12 +69,12 @@ async function tried(
   edits: readonly Edit[],
   finds = /./,
 ): Promise<Outcome> {
-  const child = await buildChild('fuzz-child.ts', edits)
+  const { script } = await builtOnce('fuzz-child.ts', edits)
   const children = Math.max(1, Math.min(availableParallelism(), Math.floor(n / seeds_a_child_min)))
   const began_ms = performance.now()
   const failures: Failure[] = []
   const counts: Record<string, number> = {}
-  let [stall_ms, told] = [0, 0]
+  let [stall_ms, reported] = [0, 0]
   const take = (line: Line): void => {
     if (line.failure !== undefined && finds.test(line.failure)) {
       failures.push({ seed: line.seed ?? seed, says: line.failure })
@@ -86,41 +84,36 @@ async function tried(
     }
     stall_ms = Math.max(stall_ms, line.stall_ms ?? 0)
     const done = sumOf(counts)
-    if (done - told >= n / 10 && done < n) {
-      told = done
+    if (done - reported >= n / 10 && done < n) {
+      reported = done
       emit(`${done} of ${n}, ${failures.length} failures`)
     }
   }
-  try {
-    const share = Math.ceil(n / children)
-    const shares = Array.from({ length: children }, (_, at) => at * share).filter((at) => at < n)
-    await Promise.all(
-      shares.map((at) => {
-        let last = seed + at
-        const args = [child.script, last, Math.min(share, n - at)].map(String)
-        return readChild<Line>(args, (line) => {
-          last = line.seed ?? last
-          take(line)
-          return failures.length >= failures_max ? 'enough' : undefined
-        }).then((how) => {
-          if (how === undefined) return
-          take({ seed: last, failure: `behind seed ${last} the process ended: ${how}` })
-        })
-      }),
-    )
-    const seconds = (performance.now() - began_ms) / 1_000
-    // Whoever fails often is ended before he has counted.
-    const tried = Math.max(sumOf(counts), failures.length)
-    const inputs = Object.entries(counts).map(([kind, count]) => `${kind} ${count}`)
-    const figures = {
-      inputs: inputs.join(', '),
-      longest_turn_ms: stall_ms,
-      a_second: Math.round(tried / seconds),
-    }
-    return { tried, faults: tried, failures: failures.slice(0, failures_max), figures }
-  } finally {
-    await child.remove()
+  const share = Math.ceil(n / children)
+  const shares = Array.from({ length: children }, (_, at) => at * share).filter((at) => at < n)
+  await Promise.all(
+    shares.map(async (at) => {
+      let last = seed + at
+      const args = [script, last, Math.min(share, n - at)].map(String)
+      const how = await runChild<Line>(args, (line) => {
+        last = line.seed ?? last
+        take(line)
+        return failures.length >= failures_max ? 'enough' : undefined
+      })
+      if (how !== undefined)
+        take({ seed: last, failure: `after seed ${last} the process ended: ${how}` })
+    }),
+  )
+  const seconds = (performance.now() - began_ms) / 1_000
+  // A child that is ended for its failures has not printed its counts.
+  const tried = Math.max(sumOf(counts), failures.length)
+  const inputs = Object.entries(counts).map(([kind, count]) => `${kind} ${count}`)
+  const figures = {
+    inputs: inputs.join(', '),
+    longest_turn_ms: stall_ms,
+    a_second: Math.round(tried / seconds),
   }
+  return { tried, faults: tried, failures: failures.slice(0, failures_max), figures }
 }
 
 const sumOf = (counts: Readonly<Record<string, number>>): number =>

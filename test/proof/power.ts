@@ -8,7 +8,6 @@
  * The traces of a failure are kept (kept.ts): a server under load does not do the same twice.
  */
 import { crash_forms } from '../support/commit-log-crash.ts'
-import { diskHarness } from '../support/disk/harness.ts'
 import {
   type LifeEnd,
   type ServerTrace,
@@ -22,7 +21,7 @@ import {
   judgeTrace,
   type PowerWork,
 } from '../support/disk/power-work.ts'
-import type { Edit } from '../support/store-child.ts'
+import { builtOnce, type Edit } from '../support/store-child.ts'
 import { canTrace } from '../support/store-strace.ts'
 import { keep, kept } from './kept.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
@@ -75,7 +74,7 @@ const judge_edits: readonly Edit[] = [
 ]
 /** The script that judges. */
 const judgeScript = async (): Promise<string> => {
-  const { script } = await (await diskHarness()).built(judge_edits, 'disk/power-judge-child.ts')
+  const { script } = await builtOnce('disk/power-judge-child.ts', judge_edits)
   return script
 }
 

@@ -8,14 +8,12 @@
  * Each try runs in a child process (support/disk/rot-child), because LMDB ends a process over bytes that
  * it trusts. A child that ends early, or says nothing for long, is a failure.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
-import { readChild } from '../support/child-lines.ts'
+import { tryInChildren } from '../support/child-tries.ts'
+import { type DiskHarness, diskHarness } from '../support/disk/harness.ts'
 import type { RotLine, RotPlace } from '../support/disk/rot-child.ts'
 import { makeImages } from '../support/disk/rot-image.ts'
-import { buildChild, type Edit } from '../support/store-child.ts'
-import { quickFolder } from '../support/store-folder.ts'
+import { builtOnce, type Edit } from '../support/store-child.ts'
 import type { Experiment, Failure, Given, Outcome, Proof } from './proof.ts'
 
 /** So many tries are worth a process of their own. */
@@ -53,16 +51,13 @@ const without_gaps: readonly Edit[] = [
   },
 ]
 
-/** Are made once, for the claim and the controls. */
+/** The images are made once, for the claim and the controls. */
 let images: Promise<string> | undefined
 
-function madeImages(): Promise<string> {
-  images ??= quickFolder('conveyor-rot-').then(async (folder) => {
-    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-    await makeImages(folder)
-    return folder
-  })
-  return images
+async function madeImages({ newFolder }: DiskHarness): Promise<string> {
+  const folder = newFolder()
+  await makeImages(folder)
+  return folder
 }
 
 interface How {
@@ -74,52 +69,47 @@ async function run(
   { n, seed, failures_max, emit }: Given,
   { edits = [], where = 'mixed' }: How,
 ): Promise<Outcome> {
-  const [child, images] = await Promise.all([
-    buildChild('disk/rot-child.ts', [large_too, ...edits]),
-    madeImages(),
-  ])
+  const harness = await diskHarness()
+  images ??= madeImages(harness)
+  const { script } = await builtOnce('disk/rot-child.ts', [large_too, ...edits])
+  const folder = await images
   const counts = { refused: 0, named: 0, cut: 0, same: 0, crashes: 0 }
   const failures: Failure[] = []
   let tried = 0
-  const told = Math.max(1, Math.floor(n / 10))
+  const report_every = Math.max(1, Math.floor(n / 10))
 
   function count({ seed, outcome, says }: RotLine): void {
     if (outcome === 'wrong') {
       failures.push({ seed, says })
       emit(`seed ${seed}: ${says}`)
     } else if (outcome !== 'begin') counts[outcome]++
-    if (++tried % told === 0 && tried < n) emit(`${tried} of ${n}, ${failures.length} failures`)
+    if (++tried % report_every === 0 && tried < n)
+      emit(`${tried} of ${n}, ${failures.length} failures`)
   }
 
-  /** Goes on with a new process after the seed over which one has ended. */
-  async function work(from: number, until: number, folder: string): Promise<void> {
-    for (let next = from; next < until && failures.length < failures_max; ) {
-      const args = [child.script, images, folder, where, String(next), String(until - next)]
-      let under_way: RotLine | undefined
-      const how = await readChild<RotLine>(args, (line) => {
-        under_way = line.outcome === 'begin' ? line : undefined
-        if (under_way === undefined) count(line)
+  const workers = Math.min(availableParallelism(), Math.ceil(n / tries_each_min))
+  const startOf = (worker: number): number => seed + Math.floor((worker * n) / workers)
+  const tryShare = (_: unknown, worker: number): Promise<void> => {
+    const own = harness.newFolder()
+    const end = startOf(worker + 1)
+    return tryInChildren<RotLine>({
+      words(after) {
+        const next = after === undefined ? startOf(worker) : after.seed + 1
+        if (next >= end || failures.length >= failures_max) return undefined
+        return [script, folder, own, where, String(next), String(end - next)]
+      },
+      begins: ({ outcome }) => outcome === 'begin',
+      take(line) {
+        if (line.outcome !== 'begin') count(line)
         return failures.length >= failures_max ? 'enough' : undefined
-      })
-      if (how === undefined) return
-      if (under_way === undefined) throw new Error(`a child could not begin: ${how}`)
-      counts.crashes++
-      const { seed, says }: RotLine = under_way
-      count({ seed, outcome: 'wrong', says: `the process has ended: ${how} ${says}` })
-      next = seed + 1
-    }
+      },
+      fail({ seed, says }, how) {
+        counts.crashes++
+        count({ seed, outcome: 'wrong', says: `the process has ended: ${how} ${says}` })
+      },
+    })
   }
-
-  try {
-    const hands = Math.min(availableParallelism(), Math.ceil(n / tries_each_min))
-    const shares = Array.from({ length: hands + 1 }, (_, at) => seed + Math.floor((at * n) / hands))
-    const folders = Array.from({ length: hands }, () => mkdtempSync(join(images, 'work-')))
-    await Promise.all(
-      folders.map((folder, at) => work(shares[at] as number, shares[at + 1] as number, folder)),
-    )
-  } finally {
-    await child.remove()
-  }
+  await Promise.all(Array.from({ length: workers }, tryShare))
   return { tried, faults: tried, failures, figures: counts }
 }
 

@@ -1,8 +1,6 @@
 /**
- * Child of the proof of hostile requests: tries seeds, and prints a line of JSON for each block of
- * them and for each failure. Its parent ends it where no line comes.
- *
- * `node child.js FIRST_SEED COUNT`
+ * `fuzz-child FIRST_SEED COUNT` tries seeds of proof/fuzz.ts, and prints a line of JSON for each block
+ * of seeds and for each failure.
  */
 import { type FuzzHarness, openFuzzHarness } from './fuzz-harness.ts'
 import { kindOf } from './fuzz-kinds.ts'
@@ -12,11 +10,11 @@ import { watchStalls } from './fuzz-stalls.ts'
 const sequences = 32
 const block = 5_000
 const answer_ms_max = 30_000
-/** So often it is said that the process is alive. */
-const told_every = 100
+/** Seeds between two lines that show progress. */
+const progress_every = 100
 
 const [first = 1, count = 1] = process.argv.slice(2).map(Number)
-const told = (line: object): void => console.log(JSON.stringify(line))
+const report = (line: object): void => console.log(JSON.stringify(line))
 const stalls = watchStalls()
 
 for (let from = first; from < first + count; from += block) {
@@ -28,31 +26,32 @@ for (let from = first; from < first + count; from += block) {
   const sequence = async (): Promise<void> => {
     while (next < to) {
       const seed = next++
-      if (seed % told_every === 0) told({ seed })
+      if (seed % progress_every === 0) report({ seed })
       open.add(seed)
       const kind = kindOf(seed)
       counts[kind.name] = (counts[kind.name] ?? 0) + 1
       const failure = await inTime(kind.run(harness, seed)).catch((thrown) =>
         String(thrown?.stack ?? thrown),
       )
-      if (failure !== undefined) told({ seed, failure: `${kind.name}: ${failure}` })
+      if (failure !== undefined) report({ seed, failure: `${kind.name}: ${failure}` })
       const stall_ms = stalls.take_ms()
       if (stall_ms > 1_000) {
-        told({
+        report({
           seed,
-          failure: `the event loop stood still for ${stall_ms} ms, at ${[...open].join()}`,
+          failure: `the event loop was blocked for ${stall_ms} ms, at ${[...open].join()}`,
         })
       }
       for (const bug of harness.bugs.splice(0)) {
-        told({ seed, failure: `a bug, at ${[...open].join()}: ${(bug as Error)?.stack ?? bug}` })
+        report({ seed, failure: `a bug, at ${[...open].join()}: ${(bug as Error)?.stack ?? bug}` })
       }
       open.delete(seed)
     }
   }
   await Promise.all(Array.from({ length: sequences }, sequence))
   const failure = await afterwards(harness)
-  if (failure !== undefined) told({ seed: from, failure: `after ${from} to ${to - 1}: ${failure}` })
-  told({ counts, stall_ms: stalls.longest_ms() })
+  if (failure !== undefined)
+    report({ seed: from, failure: `after ${from} to ${to - 1}: ${failure}` })
+  report({ counts, stall_ms: stalls.longest_ms() })
   await harness.close()
 }
 stalls.end()

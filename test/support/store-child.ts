@@ -6,6 +6,7 @@
  * A child may be built from edited sources, to run with other bounds or to show what a worse
  * program does. An edit whose text is not found fails the build.
  */
+import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -27,6 +28,26 @@ export interface Edit {
   readonly from: string
   readonly to: string
 }
+
+const built = new Map<string, Promise<BuiltChild>>()
+
+/** Builds a child once in this process; its folder is removed when the process exits. */
+export function builtOnce(name: string, edits: readonly Edit[] = []): Promise<BuiltChild> {
+  const key = JSON.stringify([name, edits])
+  let child = built.get(key)
+  if (child === undefined) {
+    child = buildChild(name, edits).then((made) => {
+      process.once('exit', () => rmSync(made.folder, { recursive: true, force: true }))
+      return made
+    })
+    built.set(key, child)
+  }
+  return child
+}
+
+/** The command-line program, built once from sources with these edits. */
+export const builtProgram = (edits?: readonly Edit[]): Promise<BuiltChild> =>
+  builtOnce('../../bin/conveyor.ts', edits)
 
 /** Builds `name` of this folder into one script in a new folder. */
 export async function buildChild(name: string, edits: readonly Edit[] = []): Promise<BuiltChild> {

@@ -24,7 +24,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { top } from '../package-folder.ts'
-import { type BuiltChild, buildChild, type Edit } from '../store-child.ts'
+import { builtProgram, type Edit } from '../store-child.ts'
 import { quickFolder } from '../store-folder.ts'
 import type { Target } from '../workload-callers.ts'
 import { makeWorkloadFile, pathIn, type WorkloadFile } from '../workload-file.ts'
@@ -33,8 +33,6 @@ import { firstLine, type Limits, type Listening, type Serving, startServing } fr
 export interface DiskHarness {
   readonly access: WorkloadFile['access']
   readonly certificate_name: string
-  /** The program or a script of test/support, built once from sources with these edits. */
-  built(edits?: readonly Edit[], name?: string): Promise<BuiltChild>
   newFolder(): string
   /** Copies the file, which has no tasks, into a folder, and answers its path. */
   putFile(folder?: string): string
@@ -63,36 +61,25 @@ export function diskHarness(): Promise<DiskHarness> {
 
 async function makeHarness(): Promise<DiskHarness> {
   const top_folder = await quickFolder('conveyor-disk-')
-  const folders = [top_folder]
-  process.once('exit', () => {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-  })
+  process.once('exit', () => rmSync(top_folder, { recursive: true, force: true }))
   const made = join(top_folder, 'made')
   mkdirSync(made)
   const { access, certificate_name } = await makeWorkloadFile(made)
   const files = readdirSync(made).filter((name) => name.startsWith('tasks.lmdb'))
-  const children = new Map<string, Promise<BuiltChild>>()
   let count = 0
-  const built: DiskHarness['built'] = (edits = [], name = '../../bin/conveyor.ts') => {
-    const key = JSON.stringify([name, edits])
-    const child = children.get(key) ?? buildChild(name, edits)
-    if (!children.has(key)) void child.then(({ folder }) => folders.push(folder))
-    children.set(key, child)
-    return child
-  }
   const newFolder = (): string => {
     const folder = join(top_folder, `${count++}`)
     mkdirSync(folder)
     return folder
   }
   return {
-    ...{ access, certificate_name, built, newFolder },
+    ...{ access, certificate_name, newFolder },
     putFile(folder = newFolder()) {
       for (const name of files) cpSync(join(made, name), join(folder, name))
       return pathIn(folder)
     },
     async serve(path, limits, { edits, env } = {}) {
-      const { script } = await built(edits)
+      const { script } = await builtProgram(edits)
       const listeners = ['http', 'grpc', 'operator'] as const
       const serving = startServing({ script, path, listeners, tls: access.folder, limits }, env)
       const at = await firstLine<Listening>(serving)

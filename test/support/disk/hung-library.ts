@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { pause, steadyClock } from '../../../src/core/clock.ts'
+import { builtOnce } from '../store-child.ts'
 import { later_ms, slower, soon_ms, until } from '../waits.ts'
 import { type DiskHarness, type Holds, holdsOf, must } from './harness.ts'
 import type { HungOrder, HungReport } from './hung-child.ts'
@@ -35,7 +36,7 @@ interface Call extends SentOnce {
 
 /** Throws what is wrong. */
 export async function holdLibrary(harness: DiskHarness, plan: Plan): Promise<void> {
-  const { script } = await harness.built([], 'disk/hung-child.ts')
+  const { script } = await builtOnce('disk/hung-child.ts')
   const path = harness.putFile()
   const holds = holdsOf(harness, path)
   const is_blocking = plan.hold_ms % 2 === 0

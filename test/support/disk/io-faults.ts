@@ -15,7 +15,7 @@ import type { Client } from '../../../src/client/api.ts'
 import { isClientFault } from '../../../src/client/faults.ts'
 import { connect } from '../../../src/client.ts'
 import { openEngine } from '../../../src/open.ts'
-import type { Edit } from '../store-child.ts'
+import { builtProgram, type Edit } from '../store-child.ts'
 import { slower } from '../waits.ts'
 import { newSequence, requestOf, type Sequence, type SequenceKind } from '../workload.ts'
 import { noteOf } from '../workload-callers.ts'
@@ -94,7 +94,7 @@ export async function attempt(
   { edits = [], env = {} }: IoProgram = {},
 ): Promise<IoResult> {
   const harness = await diskHarness()
-  begun ??= { closed: makeClosed(harness), killed: makeClosed(harness).then(killOn(harness)) }
+  begun ??= { closed: makeClosed(harness), killed: makeClosed(harness).then(killOn) }
   const own = harness.newFolder()
   cpSync(await begun[on], own, { recursive: true })
   const path = pathIn(own)
@@ -103,7 +103,7 @@ export async function attempt(
   try {
     const of_library = ioEnv(harness, { path, log, ...(fault && { fault: textOf(fault) }) })
     const preloaded = [of_library.LD_PRELOAD, env.LD_PRELOAD].filter((one) => one !== undefined)
-    const { script } = await harness.built(edits)
+    const { script } = await builtProgram(edits)
     const all_env = { ...of_library, ...env, LD_PRELOAD: preloaded.join(':') }
     const server = watch(serveFile(script, path, all_env))
     const loaded = await load(server, sequences, harness.access)
@@ -134,16 +134,14 @@ export async function attempt(
 
 const makeClosed = async ({ putFile }: DiskHarness): Promise<string> => dirname(putFile())
 
-const killOn =
-  ({ built }: DiskHarness) =>
-  async (folder: string): Promise<string> => {
-    const { script } = await built()
-    const { first_line, child, ended } = serveFile(script, pathIn(folder), {})
-    await first_line
-    child.kill('SIGKILL')
-    await ended
-    return folder
-  }
+async function killOn(folder: string): Promise<string> {
+  const { script } = await builtProgram()
+  const { first_line, child, ended } = serveFile(script, pathIn(folder), {})
+  await first_line
+  child.kill('SIGKILL')
+  await ended
+  return folder
+}
 
 const serveFile = (script: string, path: string, env: NodeJS.ProcessEnv): Running =>
   startServing({ script, path, listeners: ['http'], limits }, env)

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Relay, startRelay } from '../relay.ts'
-import type { Edit } from '../store-child.ts'
+import { builtOnce, builtProgram, type Edit } from '../store-child.ts'
 import { newSequence, type Sequence, type SequenceKind } from '../workload.ts'
 import { openCallers, sendSequence, sendSteadily, type Target } from '../workload-callers.ts'
 import { diskHarness } from './harness.ts'
@@ -66,10 +66,10 @@ const kills_itself: readonly Edit[] = [
 
 export async function traceServer(options: TraceOptions): Promise<ServerTrace> {
   const { edits, checkpoint_bytes, lives } = options
-  const { access, certificate_name, built } = await diskHarness()
+  const { access, certificate_name } = await diskHarness()
   const [server, setup] = await Promise.all([
-    built([...edits, ...kills_itself]),
-    built(edits.filter(isInStore), 'disk/power-setup-child.ts'),
+    builtProgram([...edits, ...kills_itself]),
+    builtOnce('disk/power-setup-child.ts', edits.filter(isInStore)),
   ])
   const folder = mkdtempSync(join(server.folder, 'disk-'))
   const path = join(folder, 'db')

@@ -2,11 +2,11 @@
  * Has the images of a trace judged by several processes, each image in one of them: LMDB kills a
  * process that opens some broken files, which then counts as a failure, and another goes on.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import { readChild } from '../child-lines.ts'
+import { tryInChildren } from '../child-tries.ts'
 import { quickFolder } from '../store-folder.ts'
 import { type Cut, newDisk } from './power-disk.ts'
 import type { ServerTrace } from './power-server.ts'
@@ -106,44 +106,41 @@ function imagesOfCuts(cuts: readonly Cut[], images: number): number[] {
   })
 }
 
-/** Judges the images of one share, or those behind the one that it is repeated for. */
+/** Judges the images of one share from a place on. */
 async function judgeShare(script: string, work: PowerWork): Promise<JudgedTrace> {
   const folder = await quickFolder('conveyor-power-')
   const path = join(folder, 'work')
   const failures: JudgedFailure[] = []
-  const distinct = new Set<string>()
-  let [images, at_risk, states] = [0, 0, 0]
-  let from: Place | undefined = work.from
+  let [images, at_risk] = [0, 0]
+  const fail = ({ at, n }: Place, says: string): void => {
+    failures.push({ says, work: { ...work, from: { at, n }, failures_max: 1 } })
+  }
   try {
-    while (from !== undefined && failures.length < work.failures_max) {
-      const failures_max = work.failures_max - failures.length
-      writeFileSync(path, serialize({ ...work, from, folder, failures_max } satisfies PowerWork))
-      let last: Place | undefined
-      const fail = (place: Place, says: string): void => {
-        failures.push({ says, work: { ...work, from: place, failures_max: 1 } })
-      }
-      const how = await readChild<JudgeLine>([script, path], (line) => {
-        if ('whole' in line) {
-          last = line
-          images++
-          if (!line.whole) at_risk++
-        } else fail(line, line.says)
-      })
-      if (how === undefined) {
-        const done = deserialize(readFileSync(join(folder, 'done'))) as Done
-        states += done.states
-        for (const digest of done.images) distinct.add(digest)
-        break
-      }
-      if (last === undefined) throw new Error(`the judge ended with ${how}`)
-      const { at, n }: Place = last
-      fail({ at, n }, `it ends the process that opens it: ${how}`)
-      from = { at, n: n + 1 }
-    }
+    await tryInChildren<JudgeLine>({
+      words(after) {
+        const from = after === undefined ? work.from : { at: after.at, n: after.n + 1 }
+        const failures_max = work.failures_max - failures.length
+        if (failures_max <= 0) return undefined
+        writeFileSync(path, serialize({ ...work, from, folder, failures_max } satisfies PowerWork))
+        return [script, path]
+      },
+      begins: (line) => 'whole' in line,
+      take(line) {
+        if ('says' in line) return fail(line, line.says)
+        images++
+        if (!line.whole) at_risk++
+      },
+      fail: (begun, how) => fail(begun, `it ends the process that opens it: ${how}`),
+    })
+    const done = join(folder, 'done')
+    // Missing where each child was ended by its last image.
+    const { images: distinct, states } = existsSync(done)
+      ? (deserialize(readFileSync(done)) as Done)
+      : { images: [], states: 0 }
+    return { images, at_risk, distinct: new Set(distinct), states, failures }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-  return { images, at_risk, distinct, states, failures }
 }
 
 /** Of power-judge-child: an image that it begins with, or what is wrong with one. */
