@@ -36,14 +36,18 @@ export function builtOnce(name: string, edits: readonly Edit[] = []): Promise<Bu
   const key = JSON.stringify([name, edits])
   let child = built.get(key)
   if (child === undefined) {
+    if (built.size === 0) process.once('exit', () => removed.forEach(removeFolder))
     child = buildChild(name, edits).then((made) => {
-      process.once('exit', () => rmSync(made.folder, { recursive: true, force: true }))
+      removed.push(made.folder)
       return made
     })
     built.set(key, child)
   }
   return child
 }
+
+const removed: string[] = []
+const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true })
 
 /** The command-line program, built once from sources with these edits. */
 export const builtProgram = (edits?: readonly Edit[]): Promise<BuiltChild> =>
