@@ -1,12 +1,16 @@
 /**
  * The order of a load of whole lives: each create that is answered is followed by the callback of a
- * randomly chosen waiting task, in whose place the new one waits. So as many tasks wait after a
- * load as before, and none is called back before its create was answered.
+ * waiting task, in whose place the new one waits: a randomly chosen one, or the one that waits
+ * longest. So as many tasks wait after a load as before, and none is called back before its create
+ * was answered.
  */
 import type { WriteVerb } from './cells.ts'
 import { closedLoop } from './closed-loop.ts'
 import type { Slot } from './statistics.ts'
 import type { Span } from './stopwatch.ts'
+
+/** Which waiting task is called back next. */
+export type CallbackOrder = 'random' | 'in-order'
 
 export interface LifeOrder {
   /** What comes next, and the numbers of its tasks. */
@@ -16,13 +20,13 @@ export interface LifeOrder {
 }
 
 /** Tasks wait under the numbers below `tasks`; those that follow are created, so many together. */
-export function lifeOrder(tasks: number, ops = 1): LifeOrder {
+export function lifeOrder(tasks: number, ops = 1, order: CallbackOrder = 'random'): LifeOrder {
   const waiting = Uint32Array.from({ length: tasks }, (_, n) => n)
   const created: (readonly number[])[] = []
   let made = tasks
   let picks = 0
   const pick = (successor: number): number => {
-    const at = Math.floor(fraction(picks++) * tasks)
+    const at = order === 'random' ? Math.floor(fraction(picks++) * tasks) : picks++ % tasks
     const picked = waiting[at] as number
     waiting[at] = successor
     return picked

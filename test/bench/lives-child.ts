@@ -1,16 +1,17 @@
 /**
  * The child of the cells of whole lives. A life of a task is a create, a wait for a callback or a
- * timer, and a callback that sends a randomly chosen waiting task to its end, which is kept. So the
- * number of waiting tasks stays the same.
+ * timer, and a callback that sends a waiting task to its end, which is kept. So the number of waiting
+ * tasks stays the same. Callbacks come in random order, or in order of creation.
  *
  * A slot includes the close of the file, and with it all deferred work. The CPU time of an op is that
- * of this process, which makes the load too.
+ * of this process, which makes the load too, and of the checkpoint process.
  */
 import { openEngine } from '../../src/index.ts'
+import type { Refs } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
-import { lifeOrder } from './life-order.ts'
-import { bytesOnDisk, cpuSeconds } from './resource-usage.ts'
+import { type CallbackOrder, lifeOrder } from './life-order.ts'
+import { bytesOnDisk, cpuSeconds, watchMemory } from './resource-usage.ts'
 import { openDatabase } from './sqlite-package.ts'
 import { groupCommit } from './sqlite-table.ts'
 import { scrape, watch } from './watches.ts'
@@ -44,6 +45,8 @@ export interface LivesSlot extends TaskBytes {
   readonly worst_ms: number
   /** A life is two ops. */
   readonly cpu_us_per_op: number
+  /** At its highest, without mapped files. */
+  readonly memory_bytes: number
 }
 
 export type LivesCalls = typeof calls
@@ -120,13 +123,17 @@ const fill_batch = 1_000
 
 const calls = {
   /** Creates a file with waiting tasks, under the numbers from 0 on; returns its bytes for each. */
-  async make({ side, path, tasks }: { side: LivesSide; path: string; tasks: number }) {
+  async make(given: {
+    readonly side: LivesSide
+    readonly path: string
+    readonly tasks: number
+    readonly refs?: Refs
+  }) {
+    const { side, path, tasks, refs = 'random' } = given
     const store = await openStore(side, path)
     for (let first = 0; first < tasks; first += fill_batch) {
       const count = Math.min(fill_batch, tasks - first)
-      await store.apply(
-        Array.from({ length: count }, (_, n) => opOf('create', first + n, 'random')),
-      )
+      await store.apply(Array.from({ length: count }, (_, n) => opOf('create', first + n, refs)))
     }
     await store.close()
     return await bytesEach(path, tasks)
@@ -136,6 +143,8 @@ const calls = {
     readonly side: LivesSide
     readonly path: string
     readonly tasks: number
+    readonly order?: CallbackOrder
+    readonly refs?: Refs
     /** Creates in one request, and callbacks in another. */
     readonly ops: number
     readonly callers: number
@@ -143,21 +152,22 @@ const calls = {
     /** The slot ends after so many lives if that is sooner. */
     readonly lives_max?: number | undefined
   }): Promise<LivesSlot> {
-    const { side, path, tasks, ops, callers, slot_s, lives_max } = given
+    const { side, path, tasks, ops, callers, slot_s, lives_max, refs = 'random' } = given
     const store = await openStore(side, path)
-    const order = lifeOrder(tasks, ops)
+    const order = lifeOrder(tasks, ops, given.order)
     let made = tasks
     const requests_max = lives_max === undefined ? undefined : (2 * lives_max) / ops
     const load = { callers, ops, warmup_s: 0, slot_s, ...(requests_max && { requests_max }) }
     const request = async (): Promise<void> => {
       const [verb, numbers] = order.take()
-      await store.apply(numbers.map((n) => opOf(verb, n, 'random')))
+      await store.apply(numbers.map((n) => opOf(verb, n, refs)))
       if (verb === 'modify') return
       order.created(numbers)
       made += ops
     }
     globalThis.gc?.()
     const before_s = cpuSeconds()
+    const highestMemory = watchMemory()
     let [close_s, cpu_s] = [0, 0]
     const slot = await closedLoop(load, request, async () => {
       const end_ms = performance.now()
@@ -168,7 +178,7 @@ const calls = {
     const { whole, p99_ms, worst_ms } = slot
     return {
       ...{ lives_per_s: whole.ops / 2 / (whole.seconds + close_s), p99_ms, worst_ms },
-      cpu_us_per_op: (cpu_s * 1e6) / whole.ops,
+      ...{ cpu_us_per_op: (cpu_s * 1e6) / whole.ops, memory_bytes: highestMemory() },
       ...(await bytesEach(path, made)),
     }
   },

@@ -4,8 +4,11 @@
  * they are measured and reported first. `minute` has long slots, for the worst request; `bytes` tells
  * what a task takes on disk; `watched` what ours is without all that can be switched off.
  */
+
+import type { Refs } from './cells.ts'
 import { startChild } from './child.ts'
 import type { BenchFolder } from './folder.ts'
+import type { CallbackOrder } from './life-order.ts'
 import type { LivesCalls, LivesSide, LivesSlot, TaskBytes } from './lives-child.ts'
 import { rotated } from './measure.ts'
 import { removeFiles } from './resource-usage.ts'
@@ -46,6 +49,8 @@ export interface OnOffLine {
 interface LivesCell {
   readonly part: 'lives' | 'minute' | 'watched'
   readonly tasks: number
+  readonly order: CallbackOrder
+  readonly refs: Refs
   readonly ops: number
   readonly callers: number
   /** Of a minute there are few slots, and of what is compared with nothing else shorter ones. */
@@ -53,22 +58,34 @@ interface LivesCell {
   readonly reps: number
 }
 
-const usual = { part: 'lives', slot_s: 10, reps: 5 } as const
-const watched = { part: 'watched', tasks: 20_000, slot_s: 5, reps: 5 } as const
+const usual = { part: 'lives', refs: 'random', slot_s: 10, reps: 5 } as const
+const any_order = { order: 'random', refs: 'random' } as const
+const watched = { part: 'watched', tasks: 20_000, ...any_order, slot_s: 5, reps: 5 } as const
+const minute = { part: 'minute', ...any_order, slot_s: 60, reps: 3 } as const
+const points = [
+  { ops: 1, callers: 1 },
+  { ops: 1, callers: 64 },
+  { ops: 100, callers: 4 },
+] as const
 const cells: readonly LivesCell[] = [
-  { ...usual, tasks: 20_000, ops: 1, callers: 1 },
-  { ...usual, tasks: 20_000, ops: 1, callers: 64 },
-  { ...usual, tasks: 20_000, ops: 100, callers: 4 },
-  { ...usual, tasks: 1_000_000, ops: 1, callers: 64 },
-  { ...usual, tasks: 1_000_000, ops: 1, callers: 1 },
-  { part: 'minute', tasks: 20_000, ops: 1, callers: 64, slot_s: 60, reps: 3 },
-  { ...watched, ops: 1, callers: 1 },
-  { ...watched, ops: 1, callers: 64 },
-  { ...watched, ops: 100, callers: 4 },
+  ...points.flatMap((point) =>
+    (['random', 'in-order'] as const).map((order) => ({
+      ...usual,
+      tasks: 20_000,
+      order,
+      ...point,
+    })),
+  ),
+  // The order in which SQLite does best.
+  { ...usual, tasks: 20_000, order: 'in-order', refs: 'ascending', ops: 1, callers: 64 },
+  { ...usual, tasks: 1_000_000, order: 'random', ops: 1, callers: 64 },
+  { ...usual, tasks: 1_000_000, order: 'random', ops: 1, callers: 1 },
+  { ...minute, tasks: 20_000, ops: 1, callers: 64 },
+  ...points.map((point) => ({ ...watched, ...point })),
 ]
 
-const livesName = ({ part, tasks, ops, callers }: LivesCell): string =>
-  `${part}/${tasks}/${ops}x${callers}`
+const livesName = ({ part, tasks, order, refs, ops, callers }: LivesCell): string =>
+  [part, tasks, `${ops}x${callers}`, order, refs].filter((name) => name !== 'random').join('/')
 
 interface LivesRun {
   readonly folder: BenchFolder
@@ -122,24 +139,26 @@ async function* measured(
   sides: readonly LivesSide[],
 ): AsyncGenerator<readonly [cell: LivesCell & { readonly name: string }, Slots]> {
   const files = new Map<string, Promise<string>>()
-  const fileOf = (side: LivesSide, tasks: number): Promise<string> => {
-    const key = `${side === 'sqlite' ? side : 'ours'} ${tasks}`
-    const file = files.get(key) ?? makeFile(folder, side, tasks).then(({ path }) => path)
+  const fileOf = (side: LivesSide, tasks: number, refs: Refs): Promise<string> => {
+    const key = `${side === 'sqlite' ? side : 'ours'} ${tasks} ${refs}`
+    const file = files.get(key) ?? makeFile(folder, side, tasks, refs).then(({ path }) => path)
     files.set(key, file)
     return file
   }
   for (const cell of of) {
     const name = livesName(cell)
     if (!isChosen(name)) continue
-    const { ops, callers } = cell
+    const { order, refs, ops, callers } = cell
     const tasks = is_quick ? Math.ceil(cell.tasks / 200) : cell.tasks
     const slot_s = is_quick ? 0.1 : (given_s ?? cell.slot_s)
     const slots = new Map(sides.map((side) => [side, [] as LivesSlot[]]))
     for (let rep = 0; rep < (is_quick ? 1 : cell.reps); rep++) {
       for (const [side, of_side] of rotated([...slots], rep)) {
-        const path = await folder.copy(await fileOf(side, tasks))
+        const path = await folder.copy(await fileOf(side, tasks, refs))
         const child = startChild<LivesCalls>(folder.script('lives-child'))
-        of_side.push(await child.call('run', { side, path, tasks, ops, callers, slot_s }))
+        of_side.push(
+          await child.call('run', { side, path, tasks, order, refs, ops, callers, slot_s }),
+        )
         await child.stop()
         await removeFiles(path)
       }
@@ -152,10 +171,11 @@ async function makeFile(
   folder: BenchFolder,
   side: LivesSide,
   tasks: number,
+  refs: Refs,
 ): Promise<{ path: string; bytes: TaskBytes }> {
   const path = folder.newPath()
   const child = startChild<LivesCalls>(folder.script('lives-child'))
-  const bytes = await child.call('make', { side, path, tasks })
+  const bytes = await child.call('make', { side, path, tasks, refs })
   await child.stop()
   return { path, bytes }
 }
@@ -169,7 +189,7 @@ export async function* bytesCell(run: LivesRun): AsyncGenerator<BytesLine> {
   if (!isChosen(bytes_cell)) return
   const tasks = is_quick ? bytes_tasks / 200 : bytes_tasks
   const of = async (side: LivesSide): Promise<readonly [waiting: TaskBytes, lived: TaskBytes]> => {
-    const { path, bytes } = await makeFile(folder, side, tasks)
+    const { path, bytes } = await makeFile(folder, side, tasks, 'random')
     const child = startChild<LivesCalls>(folder.script('lives-child'))
     const load = { ops: 100, callers: 4, slot_s: Number.POSITIVE_INFINITY, lives_max: tasks }
     const lived = await child.call('run', { side, path, tasks, ...load })
@@ -190,7 +210,7 @@ function summary(valuesOf: (of: keyof LivesSlot) => readonly number[]): LivesSum
   const of = (name: keyof LivesSlot): Summary => summaryOf(valuesOf(name))
   return {
     ...{ lives_per_s: of('lives_per_s'), p99_ms: of('p99_ms'), worst_ms: of('worst_ms') },
-    ...{ cpu_us_per_op: of('cpu_us_per_op') },
+    ...{ cpu_us_per_op: of('cpu_us_per_op'), memory_bytes: of('memory_bytes') },
     ...{ file_bytes: of('file_bytes'), disk_bytes: of('disk_bytes') },
   }
 }

@@ -121,9 +121,10 @@ function livesTable(lives: readonly LivesLine[]): string {
       ...[both('lives_per_s', number), over.lives_per_s.median.toFixed(2)],
       ...[both('cpu_us_per_op', (value) => value.toFixed(1)), both('p99_ms', threeDigits)],
       both('worst_ms', threeDigits),
+      both('memory_bytes', (value) => (value / 2 ** 20).toFixed(0)),
     ]
   })
-  const heads = ['cell', 'lives/s', 'over it', 'CPU µs an op', 'p99 ms', 'worst ms']
+  const heads = ['cell', 'lives/s', 'over it', 'CPU µs an op', 'p99 ms', 'worst ms', 'MiB']
   return table(heads, rows, 1)
 }
 

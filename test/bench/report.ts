@@ -36,7 +36,7 @@ export function notesText({ cores }: Machine, scale: Scale): string {
 
 const notes = [
   'Whole lives: create, wait with a timer, callback, kept end; a slot is 10 s (a minute in minute/) and the' +
-    ' close of the file; CPU includes the load; sqlite has indexes by live ref, due time and node.',
+    ' close of the file; CPU includes the load; memory is the most that maps no file; sqlite has indexes by live ref, due time and node.',
   'Floor of in-process: LMDB by hand, the same puts, one batch for all callers, no checks.',
   'Floor of http: bare node:http that hashes, parses and answers, no store.',
   'Floor of grpc and grpc-stream: bare grpc-js, the same messages and mutual TLS, no store; the' +
@@ -73,12 +73,13 @@ export function onOffText({ cell, on_per_s, off_per_s, ratio, cpu }: OnOffLine):
 export function livesText({ cell, ours, sqlite, over }: LivesLine): string {
   const of = (side: LivesSummary): string =>
     `${number(side.lives_per_s.median)}/s, p99 ${ms(side.p99_ms.median)} ms, worst` +
-    ` ${ms(side.worst_ms.max)} ms, CPU ${side.cpu_us_per_op.median.toFixed(1)} us an op`
+    ` ${ms(side.worst_ms.max)} ms, CPU ${side.cpu_us_per_op.median.toFixed(1)} us an op,` +
+    ` ${mib(side.memory_bytes.median)}`
   return (
     `${cell}: lives ${of(ours)}; sqlite ${of(sqlite)}; over it` +
     ` ${two(over.lives_per_s.median)} (${spread(over.lives_per_s, two)}), p99` +
     ` ${two(over.p99_ms.median)}, worst ${two(over.worst_ms.median)}, CPU` +
-    ` ${two(over.cpu_us_per_op.median)}`
+    ` ${two(over.cpu_us_per_op.median)}, memory ${two(over.memory_bytes.median)}`
   )
 }
 

@@ -40,10 +40,60 @@ export async function removeFiles(path: string): Promise<void> {
   for (const file of await filesOf(path)) await rm(file, { force: true })
 }
 
-/** CPU seconds of this process so far, all threads. */
+/** CPU seconds so far of this process and its children, all threads. */
 export function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
-  return (user + system) / 1e6
+  return (user + system) / 1e6 + childrenCpuSeconds()
+}
+
+const ticks_per_s = 100
+
+/** Of children that have ended and of those that run; 0 where the system has no /proc. */
+export function childrenCpuSeconds(): number {
+  const ended = statFields('self').slice(15, 17)
+  const running = childPids().flatMap((pid) => statFields(pid).slice(13, 17))
+  return [...ended, ...running].reduce((sum, ticks) => sum + Number(ticks), 0) / ticks_per_s
+}
+
+/** Memory of this process and its children that maps no file. */
+export function ownMemoryBytes(): number {
+  return ['self', ...childPids()].reduce((sum, pid) => sum + anonymousBytes(pid), 0)
+}
+
+/** The largest `ownMemoryBytes` since the call, once the returned function is called. */
+export function watchMemory(): () => number {
+  let most = ownMemoryBytes()
+  const timer = setInterval(() => {
+    most = Math.max(most, ownMemoryBytes())
+  }, memory_poll_ms)
+  return () => {
+    clearInterval(timer)
+    return Math.max(most, ownMemoryBytes())
+  }
+}
+
+const memory_poll_ms = 200
+
+/** As proc(5) numbers them, less one; none of a process that is gone. */
+export function statFields(of: string): readonly string[] {
+  const stat = readProc(`${of}/stat`)
+  const name_end = stat.lastIndexOf(')')
+  return name_end === -1 ? [] : ['', '', ...stat.slice(name_end + 2).split(' ')]
+}
+
+function childPids(): string[] {
+  return readProc(`self/task/${process.pid}/children`)
+    .split(' ')
+    .filter((pid) => pid !== '')
+}
+
+/** Empty where there is no such file. */
+export function readProc(name: string): string {
+  try {
+    return readFileSync(`/proc/${name}`, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 const poll_ms = 25
@@ -68,11 +118,10 @@ export async function waitUntilIdle(): Promise<number> {
   }
 }
 
-function anonymousBytes(): number {
-  try {
-    const [, kib] = /RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
-    return Number(kib ?? 0) * 1024
-  } catch {
-    return 0
-  }
+function anonymousBytes(pid = 'self'): number {
+  const status = readProc(`${pid}/status`)
+  const kib = ['RssAnon', 'RssShmem'].map(
+    (name) => new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1],
+  )
+  return kib.reduce((sum, value) => sum + Number(value ?? 0) * 1024, 0)
 }
