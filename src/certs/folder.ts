@@ -1,9 +1,7 @@
 /**
- * A folder of certificates: `certs init` and `certs client` create it and `serve --tls` reads it.
- * It holds `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each client.
- *
- * No existing file is overwritten, and a call that cannot create all its files removes those it
- * created. Keys have mode 0600, a new folder 0700. Only issuing needs `ca.key`.
+ * A folder of certificates: `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each
+ * client. `certs init` and `certs client` write it; `serve --tls` reads it. No file is overwritten,
+ * and a failed call removes the files it created. Keys have mode 0600, a new folder 0700.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -26,7 +24,6 @@ export interface CertificateOptions {
   readonly days?: number
 }
 
-/** The files that `serve --tls` needs. */
 export const serverFiles = ['ca.crt', 'server.crt', 'server.key'] as const
 
 const authority_days = 3_650
@@ -35,9 +32,8 @@ const local_hosts = ['localhost', '127.0.0.1', '::1'] as const
 
 /**
  * Creates an authority, and a server certificate for localhost and `hosts`. In a folder that has an
- * authority but no server certificate it creates only the latter, which renews it. Returns the
- * names of the files. Rejects with `not_possible` where a file exists already, or a host is neither
- * a name nor an address.
+ * authority but no server certificate it renews the latter. Returns the file names. Rejects with
+ * `not_possible` where a file exists or a host is neither a name nor an address.
  */
 export async function initFolder(
   folder: string,
@@ -65,9 +61,9 @@ export interface ClientFiles {
 }
 
 /**
- * Creates the certificate of the client `name`. Rejects with `not_possible` where the name is not 1
- * to 64 of `A-Z a-z 0-9 . _ -` that begin with a letter or digit, its files exist already, or the
- * folder has no authority.
+ * Creates the certificate of client `name`. Rejects with `not_possible` unless the name is 1 to 64
+ * of `A-Z a-z 0-9 . _ -`, begins with a letter or digit and is new, and the folder has an
+ * authority.
  */
 export async function addClient(
   folder: string,
@@ -101,7 +97,7 @@ export async function missingOf(folder: string, names: readonly string[]): Promi
   return missing
 }
 
-/** Undefined where neither file exists. One without the other is refused: it is not ours to fix. */
+/** Undefined if neither file exists. One without the other is refused. */
 async function readPair(folder: string, name: string): Promise<CertifiedKey | undefined> {
   const missing = await missingOf(folder, [`${name}.crt`, `${name}.key`])
   if (missing.length === 2) return undefined
@@ -122,7 +118,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Writes keys before certificates: a certificate without its key is of no use. */
+/** Writes keys before certificates: a certificate without its key is useless. */
 async function write(
   folder: string,
   pairs: readonly (readonly [string, CertifiedKey])[],

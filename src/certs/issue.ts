@@ -1,10 +1,8 @@
 /**
- * Certificates for mutual TLS: an authority, and the servers and clients that it signs. ECDSA on
- * P-256 with SHA-256. This file reads and writes no files.
- *
- * A certificate allows only its purpose: an authority signs (no authorities below it), a server has
- * serverAuth, a client clientAuth. A client's name is the URI `conveyor:NAME`, which `user bind`
- * calls `uri:conveyor:NAME`.
+ * Certificates for mutual TLS: an authority, servers and clients. ECDSA on P-256 with SHA-256. A
+ * certificate allows only its purpose: an authority signs (no authorities below it), a server has
+ * serverAuth, a client clientAuth. A client's name is the URI `conveyor:NAME`; `user bind` takes it
+ * as `uri:conveyor:NAME`.
  */
 import { createHash, createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -28,7 +26,6 @@ export interface IssueOptions {
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
-/** A new self-signed authority. */
 export async function newAuthority(options: IssueOptions): Promise<CertifiedKey> {
   const x509 = await loadX509()
   const keys = await newKeys()
@@ -48,7 +45,7 @@ export async function newAuthority(options: IssueOptions): Promise<CertifiedKey>
   return { certificate: pem(certificate.toString('pem')), key: await keyPem(x509, keys) }
 }
 
-/** A server certificate for `hosts`: names and IP addresses. */
+/** `hosts` are names and IP addresses. */
 export function issueServer(
   authority: CertifiedKey,
   hosts: readonly string[],
@@ -60,7 +57,6 @@ export function issueServer(
   return issue(authority, { name: hosts[0] as string, usage: 'serverAuth', names }, options)
 }
 
-/** A client certificate for `name`. */
 export function issueClient(
   authority: CertifiedKey,
   name: string,
@@ -70,7 +66,6 @@ export function issueClient(
   return issue(authority, { name, usage: 'clientAuth', names }, options)
 }
 
-/** The URI in the certificate of the client `name`. */
 export function clientUri(name: string): string {
   return `conveyor:${name}`
 }
@@ -158,7 +153,7 @@ function pem(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`
 }
 
-/** A certificate is valid from a little earlier, for peers whose clocks are behind. */
+/** Backdates certificates for peers whose clocks are behind. */
 const grace_ms = 5 * 60_000
 const day_ms = 86_400_000
 

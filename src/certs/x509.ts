@@ -1,7 +1,7 @@
 /**
- * Loads `@peculiar/x509`, which only the creation of certificates needs. Its dependency container
- * calls three functions of the decorator-metadata proposal while its classes are defined. They are
- * in `Reflect` only while the package loads.
+ * Loads `@peculiar/x509`, only to create certificates. Its dependency container needs three
+ * functions of the decorator-metadata proposal, which are in `Reflect` only while the package
+ * loads.
  */
 export type X509 = typeof import('@peculiar/x509')
 

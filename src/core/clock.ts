@@ -1,6 +1,6 @@
 /**
- * Time and chance. Only this file may read the system's clock, set a timer or draw a random number;
- * everything else is given a Clock and a Chance, so that a test can replace them.
+ * Time and chance. Only this file reads the system's clock, sets timers or draws random numbers;
+ * all other code is given a Clock and a Chance, so that a test can replace them.
  */
 import { randomBytes } from 'node:crypto'
 
@@ -18,9 +18,8 @@ export interface Chance {
 }
 
 /**
- * The longest delay of one Node timer. Node timers count their own time, so a clock that was set
- * forward, or a suspended machine, is noticed only when one ends; and a delay of 2^31 ms or more
- * would become 1 ms.
+ * The longest delay of one Node timer, so that a changed clock or a suspend is noticed in time. A
+ * delay of 2^31 ms or more would become 1 ms.
  */
 export const sleep_ms_max = 60_000
 
@@ -41,10 +40,7 @@ export const systemClock: Clock = {
   },
 }
 
-/**
- * Counts from the start of the process and is never set, which no wall clock promises. Leases are
- * measured by it.
- */
+/** Monotonic: counts from the start of the process and is never set. Leases are measured by it. */
 export const steadyClock: Clock = {
   now_ms: () => performance.now(),
   wake_at(at_ms, fn) {
@@ -61,7 +57,7 @@ export const systemChance: Chance = {
 
 /** One timer for the earliest of many times. */
 export interface Alarm {
-  /** Rings at this time or earlier; `ring` has to look what is due. */
+  /** Rings at this time or earlier; `ring` has to check what is due. */
   ringBy(at_ms: number): void
   clear(): void
 }
@@ -100,23 +96,20 @@ export async function within<T>(
   return Promise.race([work, late]).finally(cancel)
 }
 
-/** Resolves after so long, or once `cancelled` settles. */
+/** Resolves after `ms`, or once `cancelled` settles. */
 export function pause(clock: Clock, ms: number, cancelled?: Promise<unknown>): Promise<unknown> {
   return within(clock, ms, cancelled ?? new Promise(() => {}))
 }
 
-/**
- * Keeps the event loop alive, which the timers of a clock do not, until the returned function is
- * called.
- */
+/** Keeps the event loop alive until the returned function is called; a clock's timers do not. */
 export function keepAlive(): () => void {
   const timer = setInterval(() => {}, sleep_ms_max)
   return () => clearInterval(timer)
 }
 
 /**
- * The turns of the event loop, which pass whatever the time is. They are those of the program when
- * this is loaded, so fake timers that a test installs later do not stop the engine.
+ * Turns of the event loop, independent of time. Bound when this module loads, so fake timers that a
+ * test installs later do not stop the engine.
  */
 export const { setImmediate: onNextTurn, clearImmediate: dropTurn } = globalThis
 

@@ -1,7 +1,7 @@
 /**
- * The counters of an engine and its servers. They are always on: a count is one addition in an
- * array. Names come from the tables here, and what no table has is counted as `other`. Nothing is
- * stored. Durations are measured only while someone asks for them.
+ * The counters of an engine and its servers, always on: a count is one addition in an array. Names
+ * come from the tables here; any other is counted as `other`. Durations are measured only on
+ * demand.
  */
 import type { EventName } from './event-table.ts'
 import { adminFaults, opFaults, wholeFaults } from './faults.ts'
@@ -11,9 +11,9 @@ const op_kinds = ['create', 'modify', 'show', 'cancel', 'retry', 'other'] as con
 export const server_names = ['http', 'http_sync', 'grpc', 'operator', 'admin', 'library'] as const
 export const job_kinds = ['code', 'call', 'handler'] as const
 /**
- * How an attempt of a job ended: `repeated` is done again later, `gave_up` was the last of several,
- * `failed` would fail again, `expired` has waited too long for a slot, and `aborted` was cut off by
- * the close and is done again.
+ * How an attempt of a job ended: `repeated` will be retried, `gave_up` was the last retry, `failed`
+ * would fail again, `expired` waited too long for a slot, `aborted` was cut off by the close and is
+ * retried.
  */
 export const job_results = ['done', 'failed', 'repeated', 'gave_up', 'expired', 'aborted'] as const
 
@@ -33,33 +33,30 @@ export type Counts<Row extends string> = Readonly<
   Partial<Record<Row, Readonly<Record<string, number>>>>
 >
 
-/** Learns how long things take, in milliseconds. Called within them, so it must be short. */
+/** Receives durations in milliseconds. Called within what is measured, so it must be short. */
 export interface DurationListener {
   request?(server: ServerName, ms: number): void
   /** `ms` is the longest that a caller has waited; `write_ms` of it were the write and its sync. */
   commit?(ms: number, write_ms: number): void
 }
 
-/** The statuses of a task that goes no further by itself. */
 export type EndStatus = Extract<Status, 'failed' | 'processed' | 'canceled'>
 
-/** What happened to tasks in one transaction, or in all. */
+/** Tasks created, ended and timed out, in one transaction or in all. */
 export type CountedTasks = Record<EndStatus | 'created' | 'timers_fired', number>
 
 export interface Counters {
-  /** Counts what ops came to; of what callers sent, after the commit. */
+  /** Counts the results of ops; for ops of callers, after the commit. */
   countOps(results: readonly OpResult[]): void
   countOp(kind: OpKind, code: string): void
-  /** Counts a request that was answered as before; its ops are not counted again. */
+  /** Counts a repeated request that got its first answer; its ops are not counted again. */
   countReplay(): void
   /** The beginning of a request; 0 while nothing is measured. */
   beginRequest(): number
-  /**
-   * Counts an answer, `ok` or the code of its fault; reports its time since `began_ms`, unless 0.
-   */
+  /** Counts a response, `ok` or the code of its fault, and its duration unless `began_ms` is 0. */
   countRequest(server: ServerName, code: string, began_ms?: number): void
   countJob(kind: JobKind, result: JobResult): void
-  /** A due time of a schedule that has come, `ok` or the code for which it has no task. */
+  /** Counts a due time of a schedule: `ok`, or the code for which it created no task. */
   countDueTime(code: string): void
   countEvent(event: EventName): void
   /** Until when the certificate of a server is valid. */
@@ -67,7 +64,6 @@ export interface Counters {
   /** Of all transactions that are durable. */
   readonly tasks: CountedTasks
   countTasks(counted: CountedTasks): void
-  /** The returned function ends it. */
   measure(listener: DurationListener): () => void
   read(): {
     readonly ops: Counts<OpKind>
@@ -146,7 +142,7 @@ export function newCounters(
 }
 
 interface Table<Row extends string> {
-  /** What has no place is counted in the last row, or column. */
+  /** An unknown row or column is counted in the last one. */
   add(row: Row, column: string): void
   read(): Counts<Row>
 }

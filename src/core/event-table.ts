@@ -1,7 +1,7 @@
 /**
- * The table of events for the operators of an engine. Each is one line of the log and is counted.
- * The fields are ids, codes and times; never data of tasks, secrets, signatures or what a caller
- * sent. What happens as often as ops do is counted (counters.ts) and is not an event.
+ * The table of events for operators. Each is one line of the log and is counted. Fields are ids,
+ * codes and times; never data of tasks, secrets, signatures or what a caller sent. What happens as
+ * often as ops do is counted (counters.ts) instead.
  */
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -11,9 +11,8 @@ export type EventFields = Readonly<Record<string, string | number | boolean | un
 
 export interface EventRow {
   readonly level: LogLevel
-  /** The message of the line. */
   readonly text: string
-  /** The log leaves none of them out: who did what is to be known. */
+  /** Never rate-limited: the log has to show each of these. */
   readonly is_whole?: true
 }
 

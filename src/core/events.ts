@@ -1,6 +1,5 @@
 /**
  * Emits events to the listeners: the log, the counters, and subscribers elsewhere in the process.
- * The code in which something happens calls `emit` once and does not know them.
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from './clock.ts'
@@ -12,7 +11,6 @@ export type Emit = (event: EventName, fields: EventFields) => void
 export interface Events {
   /** Calls all listeners, and the logger. Never throws. */
   readonly emit: Emit
-  /** The returned function ends it. */
   on(listener: Emit): () => void
   /** Logs at once how many lines were left out, and ends the timer. */
   close(): void
@@ -43,8 +41,8 @@ const frames_max = 20
 const frame = /^ {4}at (?:[\w$.<>[\] ]{1,100} \()?(?:file:|node:|\/|<anonymous>)[^\n]*$/
 
 /**
- * What the event of a bug has: the kind of an unexpected exception, and the frames of its
- * stack. Its message stays out, because it may quote what was being worked on.
+ * The fields of a bug's event: the kind of exception and its stack frames. The message stays out,
+ * because it may quote data.
  */
 export function bugFields(error: unknown): EventFields {
   if (!(error instanceof Error)) return { error: typeof error }
@@ -73,5 +71,4 @@ export function bugReporter(emit: Emit, onBug?: (error: unknown) => void): (bug:
   }
 }
 
-/** A no-op. */
 export const emitNothing: Emit = () => {}

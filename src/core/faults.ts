@@ -1,14 +1,11 @@
 /**
- * The table of all faults. Codes never change, texts may. Rows are in the order of precedence: if
+ * The table of all faults. Codes never change, texts may. Rows are in order of precedence: if
  * several apply, the first is answered.
  *
- * `whole` faults answer a whole request, `op` faults one op, `admin` faults a call that changes
- * processes, users or the file, or waits for a task. Op faults are values in results; the others
- * are thrown as a Fault. A malformed option or argument throws a RangeError or TypeError.
- *
- * Calls that have no result for them throw five op faults too: `conv_not_found` in administration,
- * `task_damaged` and `not_found_task` for a task that is read or waited for,
- * `wrong_validate_params` where a schema refuses, `access_denied` for a client certificate.
+ * `whole` faults answer a whole request, `op` faults one op, `admin` faults administration calls
+ * and waits. Op faults are values in results; the others are thrown. Calls without op results throw
+ * five op faults too: `conv_not_found`, `task_damaged`, `not_found_task`, `wrong_validate_params`
+ * and `access_denied`. A malformed option or argument throws a RangeError or TypeError.
  */
 
 export interface WholeRow {
@@ -139,11 +136,11 @@ export interface Fault extends Error {
   readonly places?: readonly Mistake[]
   /** Of a refused import: what would not have refused it. */
   readonly warnings?: readonly Mistake[]
-  /** What callers from outside read where `message` names files of this machine. */
+  /** The message for outside callers, where `message` names files of this machine. */
   readonly outside?: string
 }
 
-/** A mistake of a definition, or a warning, with what it is in, as far as that is known. */
+/** A mistake or warning of a definition, with its place as far as known. */
 export interface Mistake {
   readonly text: string
   readonly conv_id?: string
@@ -171,7 +168,7 @@ export function isFault(value: unknown): value is Fault {
   return typeof code === 'string' && isFaultCode(code)
 }
 
-/** The code of a fault; anything else that is thrown is a bug. */
+/** The code of a fault; any other thrown value is a bug. */
 export function codeOf(thrown: unknown): FaultCode {
   return isFault(thrown) ? thrown.code : 'internal_error'
 }

@@ -1,7 +1,7 @@
 /**
- * The checks of an engine's health: the sentence of each failure, the bound where there is one, and
- * what helps. The probes, the operator's page, `doctor` and the events `risky` read them here.
- * deploy/alerts.yml has the same bound for certificates.
+ * The checks of an engine's health: the sentence of each failure, its bound and its remedy, for the
+ * probes, the operator's page, `doctor` and the events `risky`. deploy/alerts.yml repeats the bound
+ * for certificates.
  */
 
 const day_ms = 86_400_000

@@ -1,8 +1,7 @@
 /**
- * The table of all limits. Each row is a default, a limit of `openEngine`, and a flag of `conveyor
- * serve`: the name with dashes, as in `--ops-max 500`. The unit comes last in a name, before `max`
- * or `min`. `serveHttp` and `serveGrpc` have limits of their own, for connections, heads and
- * bodies; there `ops_max` can only be lowered.
+ * The table of all limits. Each row is a default, an option of `openEngine` and a flag of `conveyor
+ * serve` (`--ops-max 500`). The unit comes last in a name, before `max` or `min`. `serveHttp` and
+ * `serveGrpc` have limits of their own for connections, heads and bodies.
  */
 
 interface LimitRow {
@@ -136,8 +135,8 @@ export type Limits = Readonly<Record<LimitName, number>>
 export const limitNames = Object.keys(limitTable) as LimitName[]
 
 /**
- * The defaults, overridden by the given values. Throws a RangeError that names the limit if there
- * is none of this name, or the value is no whole number from 0 to its highest.
+ * The defaults, overridden by the given values. Throws a RangeError that names an unknown limit, or
+ * one whose value is not an integer from 0 to its maximum.
  */
 export function limitsWith(given: Partial<Record<LimitName, number>> = {}): Limits {
   for (const name of Object.keys(given)) {

@@ -1,10 +1,8 @@
 /**
- * Writes the log: each event is one call of the logger, bounded in length and in rate. Of one event
- * and code the first `lines_max` of `window_ms` are written; `lines_left_out` counts the others.
- * What an operator does on the page is always written. Memory is bounded whatever the codes are.
- *
- * Values from outside are cut and lose line breaks and control characters. A logger that throws or
- * rejects costs one line.
+ * Writes events to the logger, bounded in length and rate: `lines_max` lines per event and code in
+ * `window_ms`; `lines_left_out` counts the rest. What an operator does on the page is always
+ * written. Values from outside are cut and lose line breaks and control characters. A logger that
+ * throws or rejects costs one line.
  */
 import { type Clock, newAlarm } from './clock.ts'
 import {
@@ -38,13 +36,13 @@ interface Window {
 
 export interface Log {
   emit(event: EventName, fields: EventFields): void
-  /** Writes what was left out, and sets no timer any more. */
+  /** Writes what was left out and stops the timer. */
   close(): void
 }
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** Throws a TypeError for a logger without the four levels, which would be silent for ever. */
+/** Throws a TypeError for a logger without the four levels: it would be silent for ever. */
 export function newLog(logger: Logger, clock: Clock): Log {
   const missing = levels.find((level) => typeof logger[level] !== 'function')
   if (missing !== undefined) throw new TypeError(`logger: it has no method ${missing}`)
@@ -77,10 +75,10 @@ export function newLog(logger: Logger, clock: Clock): Log {
   function write(event: EventName, fields: EventFields, level: LogLevel): void {
     try {
       const written: unknown = logger[level]({ event, ...shown(fields) }, eventTable[event].text)
-      // What an `async` method rejects with would end the process.
+      // A rejection of an `async` method would end the process.
       Promise.resolve(written).catch(() => {})
     } catch {
-      // The logger is the embedder's own code, and no line is worth a task.
+      // The logger is the embedder's code; its errors must not affect a task.
     }
   }
 

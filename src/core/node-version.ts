@@ -1,7 +1,4 @@
-/**
- * The versions of Node that this program is tested on, as package.json states them: of each listed
- * major the stated minor or a later one.
- */
+/** The tested versions of Node, as in package.json: of each major this minor or a later one. */
 const minor_by_major: ReadonlyMap<number, number> = new Map([
   [20, 20],
   [22, 23],
@@ -9,7 +6,6 @@ const minor_by_major: ReadonlyMap<number, number> = new Map([
   [26, 10],
 ])
 
-/** As `engines` of package.json has it. */
 export const supported_node = [...minor_by_major]
   .map(([major, minor]) => `^${major}.${minor}.0`)
   .join(' || ')

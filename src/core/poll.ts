@@ -1,20 +1,19 @@
 /**
- * Watches files by polling their content, which works on every file system, for replaced files and
- * for swapped links. New content is used once two reads have found the same, so half-written files
- * are not reported.
+ * Watches files for changed content by polling, which works on every file system. New content is
+ * used once two reads agree, so half-written files are not reported.
  */
 import type { Clock } from './clock.ts'
 
 export interface Polled<Content> {
   readonly clock: Clock
   readonly every_ms: number
-  /** What is in use now. */
+  /** The content in use now. */
   readonly first: Content
   read(): Promise<Content>
   isSame(one: Content, other: Content): boolean
-  /** Takes new content. Where it throws, the content before stays in use. */
+  /** Takes new content. If it throws, the old content stays in use. */
   use(content: Content): void
-  /** Called once for each new content that cannot be read or used, with the reason. */
+  /** Called once for each new content that cannot be read or used. */
   onBroken(cause: Error): void
 }
 

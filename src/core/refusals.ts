@@ -1,7 +1,6 @@
 /**
- * Counts and logs what a server refuses: a refused request is counted and logged, a refused op
- * logged, because the engine counts ops. A bug has a line of its own, so its `internal_error` has
- * none.
+ * Counts and logs what a server refuses: requests are counted and logged, ops logged, because the
+ * engine counts them. A bug has its own log line, so its `internal_error` has none.
  */
 import type { Counters, ServerName } from './counters.ts'
 import type { Emit } from './events.ts'
@@ -10,13 +9,11 @@ import type { Op, OpResult } from './model.ts'
 
 export interface Refusal {
   readonly server: ServerName
-  /** Of the fault that answers the request. */
   readonly code: FaultCode
   readonly user?: string | undefined
   readonly address?: string | undefined
-  /** The process of the single op that a call has, as it was sent. */
+  /** The process of a call's single op, as sent. */
   readonly conv_id?: unknown
-  /** Of `Counters.beginRequest`. */
   readonly began_ms?: number
 }
 
@@ -33,7 +30,7 @@ export function emitRefused(
   } else emit('request_refused', { server, code, ...caller })
 }
 
-/** `results[i]` is that of `ops[i]`; the engine answers a malformed op with itself. */
+/** `results[i]` belongs to `ops[i]`; the engine answers a malformed op with the op itself. */
 export function emitRefusedOps(
   emit: Emit,
   server: ServerName,

@@ -1,10 +1,9 @@
 /**
- * Counts of the last so many slots (seconds, minutes) in a ring of numbers: a count is one
- * addition. A slot is the number of such units since 1970. When the clock is set back, counting
- * restarts.
+ * Counts per slot (second, minute) in a ring of the last slots. A slot is the number of such units
+ * since 1970. If the clock is set back, counting restarts.
  */
 export interface RollingCount {
-  /** The newest that was counted or read. */
+  /** The newest slot counted or read. */
   slot: number
   readonly counts: number[]
 }

@@ -1,7 +1,7 @@
 /**
- * Long work as a generator that yields where it may be interrupted. It runs at once where a
- * transaction needs the result, or in slices of a few milliseconds between which the event loop
- * serves callers.
+ * Long work as a generator that yields where it may pause. It runs at once where a transaction
+ * needs the result, or in slices of a few milliseconds, so that the event loop serves callers in
+ * between.
  */
 import { nextTurn } from './clock.ts'
 

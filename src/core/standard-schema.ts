@@ -1,7 +1,6 @@
 /**
- * The Standard Schema interface (https://standardschema.dev, version 1), as far as it is used here:
- * schemas of zod, valibot, arktype and others have it. It is stated here, so that no library is
- * needed for it.
+ * The part of the Standard Schema interface (https://standardschema.dev, version 1) that is used
+ * here, restated to avoid a dependency. Schemas of zod, valibot and arktype have it.
  */
 
 export interface StandardSchema<out Input = unknown, out Output = Input> {
@@ -14,7 +13,6 @@ export interface StandardSchema<out Input = unknown, out Output = Input> {
   }
 }
 
-/** What a schema makes of a value, or why it refuses it. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
@@ -26,8 +24,6 @@ export interface SchemaIssue {
 
 type SchemaTypes<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>
 
-/** What a schema takes. */
 export type InputOf<Schema extends StandardSchema> = SchemaTypes<Schema>['input']
 
-/** What a schema makes of it. */
 export type OutputOf<Schema extends StandardSchema> = SchemaTypes<Schema>['output']

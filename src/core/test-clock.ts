@@ -1,17 +1,16 @@
 /**
- * A clock that a test moves by hand: hours pass in one call. Timers ring in the call that makes
- * them due, the earliest first, or in the next turn where they are due when they are set.
+ * A clock that a test moves by hand. Timers ring within the call that makes them due, earliest
+ * first; one that is due when set rings in the next turn.
  */
 import { type Clock, onNextTurn } from './clock.ts'
 
 export interface TestClock extends Clock {
-  /** What it says now, in milliseconds since 1970. */
   now_ms(): number
-  /** Moves the clock, also back, and runs what has become due, in order. */
+  /** Moves the clock, also back, and rings what has become due, in order. */
   advance(by_ms: number): void
-  /** Moves it without ringing anything, as a clock that is set does. */
+  /** Moves the clock without ringing, like a system clock that is set. */
   set(now_ms: number): void
-  /** Rings nothing until released, whatever is due; what became due meanwhile then rings. */
+  /** Rings nothing until released; then rings what became due. */
   hold(): void
   release(): void
   /** When the next timer rings; undefined where none is armed. */
@@ -37,7 +36,7 @@ export function testClock(start_ms = 1_700_000_000_000): TestClock {
     wake_at(at_ms, fn) {
       const timer = { at_ms, fn }
       timers.add(timer)
-      // As a real timer would: never in the same turn.
+      // Like a real timer: never in the same turn.
       if (at_ms <= now_ms) onNextTurn(ring)
       return () => timers.delete(timer)
     },

@@ -1,7 +1,7 @@
 /**
  * Finds the script of a worker thread or of the checkpoint process: JavaScript in the package,
- * TypeScript in a checkout. The package's own bundle contains the scripts as text and replaces the
- * callers. A bundle of another tool lacks the scripts and is refused.
+ * TypeScript in a checkout. The package's bundle contains the scripts as text; other bundles lack
+ * them and are refused.
  */
 import { existsSync } from 'node:fs'
 import type { WorkerOptions } from 'node:worker_threads'
@@ -13,10 +13,7 @@ export interface ThreadStart {
   readonly options: Pick<WorkerOptions, 'eval' | 'execArgv'>
 }
 
-/**
- * `here` is the URL of the calling module, `name` the script beside it without its extension.
- * Throws `not_possible` where the script is missing.
- */
+/** `name` is a script beside `here`, without extension. Throws `not_possible` if it is missing. */
 export function threadStart(here: string | undefined, name: string): ThreadStart {
   // A module bundled as CommonJS has no URL.
   if (here === undefined) throw bundled(name)

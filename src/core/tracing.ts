@@ -1,12 +1,10 @@
 /**
- * The port of traces: what the engine and its servers need, without a dependency. Without `tracing`
- * an op pays one check for undefined.
- *
- * A trace context is that of the header `traceparent` of W3C Trace Context. `tracestate` is not
- * carried: each task would have to keep it. Times are those of `performance.now()`.
+ * The port of traces, without a dependency. Without `tracing` an op pays one check for undefined. A
+ * trace context is that of the W3C header `traceparent`; `tracestate` is dropped, because each task
+ * would have to store it. Times are those of `performance.now()`.
  */
 
-/** The name of a span, for spans that are made under it, also in other processes. */
+/** Identifies a span, as the parent of spans in this or another process. */
 export interface TraceContext {
   /** 32 hex digits in lower case, not all 0. */
   readonly trace_id: string
@@ -19,11 +17,10 @@ export interface TraceContext {
 export interface Tracing {
   /** The context of the caller's active span; undefined without one. */
   active(): TraceContext | undefined
-  /** Begins a span, which is over once `end` is called. */
   begin(span: NewSpan): Span
   /** Runs `fn` without an active span. */
   detached<T>(fn: () => T): T
-  /** Whether anybody takes the spans. Without an SDK that is registered they go nowhere. */
+  /** Whether an SDK is registered that takes the spans. */
   hasSdk(): boolean
 }
 
@@ -35,7 +32,7 @@ export interface NewSpan {
   readonly kind: SpanKind
   /** Undefined for the first span of a new trace. */
   readonly parent: TraceContext | undefined
-  /** The parent came from outside; a sampler may care. */
+  /** The parent is outside this process; a sampler may depend on it. */
   readonly is_remote?: boolean
   readonly attributes: Attributes
   /** The span of another trace that led to this one. */
@@ -63,15 +60,12 @@ export interface SpanEnd {
   readonly at_ms?: number
 }
 
-/** Whether the spans of a trace are recorded, as far as its context says. */
+/** Whether the context marks the trace as recorded. */
 export function isSampled(context: TraceContext | undefined): context is TraceContext {
   return context !== undefined && (context.flags & 1) === 1
 }
 
-/**
- * The trace that the ops of a request belong to; undefined for one that the server began and the
- * sampler does not record.
- */
+/** The trace of a request's ops; undefined if the server began it and the sampler drops it. */
 export function traceOfSpan(
   { context }: Span,
   parent: TraceContext | undefined,
@@ -80,13 +74,13 @@ export function traceOfSpan(
 }
 
 const traceparent_chars = 55
-/** A future version may have more behind the flags, which are read all the same. */
+/** A future version may have more after the flags; its known part is still read. */
 const traceparent_chars_max = 512
 const pattern = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/
 
 /**
- * The context in a `traceparent`; undefined for a malformed one, and for several in one, which is
- * how node joins headers that were sent twice.
+ * The context in a `traceparent`; undefined for a malformed one, or for several in one, which is
+ * how node joins repeated headers.
  */
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
   if (text === undefined || text.length < traceparent_chars) return undefined
@@ -95,7 +89,7 @@ export function parseTraceparent(text: string | undefined): TraceContext | undef
   if (version === undefined || trace_id === undefined || span_id === undefined) return undefined
   const rest = text.slice(traceparent_chars)
   if (rest !== '' && (version === '00' || !rest.startsWith('-'))) return undefined
-  // Only the bits that version 00 defines are handed on.
+  // Only the bits that version 00 defines are passed on.
   return { trace_id, span_id, flags: Number.parseInt(flags as string, 16) & 1 }
 }
 

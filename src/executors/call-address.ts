@@ -1,13 +1,12 @@
 /**
- * Which addresses a call may connect to: global unicast addresses only, by the registries of
- * special-purpose addresses. An IPv6 address that contains an IPv4 address is judged by the latter.
- * Every other address is refused; of IPv6, everything outside 2000::/3.
+ * Which addresses a call may connect to: global unicast only, by the registries of special-purpose
+ * addresses. An IPv6 address that embeds an IPv4 address is judged by the latter; other IPv6
+ * outside 2000::/3 is refused.
  */
 import { isIP } from 'node:net'
 
 type Block = readonly [prefix: string, bits: number, what: string]
 
-/** IPv4 that is not global unicast. */
 export const v4_refused: readonly Block[] = [
   ['0.0.0.0', 8, 'this network'],
   ['10.0.0.0', 8, 'private'],

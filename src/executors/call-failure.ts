@@ -1,7 +1,7 @@
 /**
- * The table of what can go wrong with a call: the tag for the task's error fields, and whether a
- * later attempt may succeed. The tags, and the descriptions `failed_connect`, `timeout` and
- * `no_scheme`, are those of the process format. An answer of any status is left to the logic.
+ * The table of call failures: the tag in the task's error fields, and whether a retry may succeed.
+ * Tags, and the descriptions `failed_connect`, `timeout` and `no_scheme`, are fixed by the process
+ * format. A response of any status is left to the logic.
  */
 import type { CallFigures, ErrorType, JobOutcome } from '../process/logic.ts'
 
@@ -27,10 +27,10 @@ export const callFailureTable = {
 
 export type CallFailureCause = keyof typeof callFailureTable
 
-/** What is known of an answer: also of one that is a failure. */
+/** What is known of a response, also of a failed one. */
 export type Answered = Pick<CallFigures, 'status' | 'response_bytes'>
 
-/** A failure that a call may meet. `description` contains no secrets. */
+/** `description` contains no secrets. */
 export interface CallFailure {
   readonly cause: CallFailureCause
   readonly description: string
@@ -53,7 +53,7 @@ export function outcomeOf({ cause, description }: CallFailure): JobOutcome {
   return { outcome: 'failed', ...callFailureTable[cause], description }
 }
 
-/** Whether a server asks for another attempt by this status. */
+/** Whether the status asks for a retry. */
 export function isBusyStatus(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429
 }
@@ -70,7 +70,7 @@ const certificate_codes = [
   'HOSTNAME_MISMATCH',
 ]
 
-/** An error of a socket, of TLS or of the HTTP parser as a failure. */
+/** Maps an error of a socket, of TLS or of the HTTP parser. */
 export function failureOfError(error: unknown): CallFailure {
   const { code = '' } = error as { code?: string }
   if (certificate_codes.some((start) => code.startsWith(start))) {

@@ -1,11 +1,8 @@
 /**
- * One HTTP request to one IP address, and its response, within limits of size. The host name is
- * used only for the host header and the certificate check. Redirects, proxies and cookies are not
- * handled here.
- *
- * A request is sent once; only one without effects is sent again when a kept connection turns out
- * to be closed. Connections are kept apart by client certificate, because the agent names its pools
- * by all TLS options.
+ * One HTTP request to one IP address, and its bounded response. The host name is used only for the
+ * host header and the certificate check. A request is sent once; only a safe one is repeated, when
+ * a kept connection turns out to be closed. Connections are pooled by client certificate, because
+ * the agent names its pools by all TLS options.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -29,7 +26,7 @@ export interface AddressedRequest {
 
 export interface HttpResponse extends Answered {
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** Of a success: XML as its JSON, an image in base64. */
+  /** On success; XML as JSON, an image in base64. */
   readonly text: string
 }
 
@@ -71,7 +68,7 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
         method,
         headers: { host: url.host, ...Object.fromEntries(headers) },
         maxHeaderSize: header_bytes_max,
-        // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would switch the check off.
+        // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would disable the check.
         ...(is_secure && { rejectUnauthorized: true, servername: isIP(host) === 0 ? host : '' }),
         ...(is_secure && ca !== undefined && { ca }),
         ...(is_secure && cert_pem !== undefined && { cert: cert_pem, key: cert_pem }),
@@ -93,7 +90,7 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
         const is_stale = may_repeat && request.reusedSocket && error.code === 'ECONNRESET'
         resolve({ result: failureOfError(error), is_stale })
       })
-      // As bytes: Node would send a text in one chunk with the headers, in the headers' encoding.
+      // As bytes: Node would send text in one chunk with the headers, in their encoding.
       request.end(body === undefined ? undefined : Buffer.from(body))
     })
   }
@@ -112,7 +109,7 @@ export function newHttpClient(bytes_max: number, ca?: string): HttpClient {
 
 interface Attempt {
   readonly result: HttpResponse | CallFailure
-  /** The request met a connection that the server had closed. */
+  /** The server had closed the connection. */
   readonly is_stale: boolean
 }
 
@@ -128,7 +125,7 @@ function readResponse(
   let response_bytes = 0
   const fail = (...[cause, description]: [CallFailure['cause'], string]): void =>
     settle(callFailure(cause, description, { status, response_bytes }))
-  /** Also of an answer that was not read to its end: the status of a failure says enough. */
+  /** Also for a response cut short: the status of a failure is enough. */
   const answer = (text = ''): void =>
     settle({ status, headers: headerList(headers), text, response_bytes })
   const encoding = headers['content-encoding'] ?? 'identity'
@@ -170,8 +167,8 @@ function isSuccess(status: number): boolean {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Undefined for a body that is no text. XML that cannot be read stays as it is; its parser, which
- * takes several MB, is loaded for the first one. Never rejects.
+ * Undefined for a body that is not text. Malformed XML stays as it is; its parser takes several MB
+ * and is loaded at first use. Never rejects.
  */
 async function textOf(bytes: Buffer, type = ''): Promise<string | undefined> {
   if (/^\s*image\//i.test(type)) return bytes.toString('base64')

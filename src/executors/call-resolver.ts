@@ -1,7 +1,6 @@
 /**
- * The URL of a call, and the one address that an attempt connects to. The name is looked up once,
- * its addresses are checked, and the connection is made to the checked address itself, so a name
- * server that answers differently later has no effect.
+ * The URL of a call and the one address to connect to. The name is looked up once, its addresses
+ * are checked, and the connection goes to the checked address, so DNS rebinding has no effect.
  */
 import { ADDRCONFIG, lookup as dnsLookup } from 'node:dns'
 import { isIP } from 'node:net'
@@ -12,22 +11,17 @@ import { type CallFailure, callFailure, failureOfError } from './call-failure.ts
 export type Lookup = (hostname: string) => Promise<readonly string[]>
 
 export interface AddressResolver {
-  /** The address to connect to. */
   resolve(url: URL): Promise<string | CallFailure>
 }
 
 export interface ResolverOptions {
-  /** The result of `readAllowHosts`. */
   readonly allowed: ReadonlySet<string>
-  /** The beginnings of URLs that may be called although their address is not public; may grow. */
+  /** URL prefixes that may be called although their address is not public; may grow. */
   readonly own_urls: ReadonlySet<string>
   readonly lookup?: Lookup
 }
 
-/**
- * Normalises `host:port` entries; IPv6 addresses are in brackets. Throws a RangeError that names a
- * malformed entry.
- */
+/** Normalises `host:port` entries, IPv6 in brackets. The RangeError names a malformed entry. */
 export function readAllowHosts(entries: readonly string[]): ReadonlySet<string> {
   return new Set(
     entries.map((entry) => {
@@ -41,7 +35,7 @@ export function readAllowHosts(entries: readonly string[]): ReadonlySet<string> 
 
 /**
  * Parses the URL of a call. A failure never shows the text, which may contain a secret; `no_scheme`
- * is the word of the process format for an empty URL and one without a scheme to call.
+ * means empty or without a scheme to call.
  */
 export function readUrl(text: string): URL | CallFailure {
   if (!/^https?:/i.test(text)) return callFailure('bad_url', 'no_scheme')
@@ -51,7 +45,6 @@ export function readUrl(text: string): URL | CallFailure {
   return url ?? callFailure('bad_url', 'no URL that can be read')
 }
 
-/** Undefined for a malformed URL. */
 export function parseUrl(text: string, base?: URL): URL | undefined {
   try {
     return new URL(text, base)
@@ -75,10 +68,10 @@ export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** A proxy in front that decodes it would leave the path that the URL begins with. */
+/** A proxy that decodes it would leave the allowed prefix of the path. */
 const climbs = /(?:\.|%2e){2}(?:%2f|%5c)/i
 
-/** A lookup blocks one of the few threads of libuv's pool, which disk writes use too. */
+/** A lookup blocks one of libuv's few threads, which disk writes need too. */
 const lookups_max = 2
 
 export function newAddressResolver({

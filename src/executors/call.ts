@@ -1,10 +1,8 @@
 /**
  * The executor of HTTP calls: resolves and checks the address, signs, sends, follows redirects, and
- * limits the response size and the time of the call. It never retries and never rejects.
- *
- * The address of every redirect is checked. A redirect to another origin becomes a GET without the
- * process's headers and body, also in later redirects. No header, body, secret or URL appears in a
- * description.
+ * bounds size and time. It never retries and never rejects. Each redirect's address is checked; one
+ * to another origin becomes a GET without the process's headers and body, and so do later ones. A
+ * description never contains a header, body, secret or URL.
  */
 import { isKeyPair } from '../certs/key-pair.ts'
 import { signatureOf } from '../codec/signature.ts'
@@ -39,9 +37,9 @@ export interface CallExecutor {
 export interface CallExecutorOptions {
   readonly limits: Limits
   readonly clock: Clock
-  /** `host:port` entries that calls may connect to although they are no public address. */
+  /** `host:port` entries that may be called although their address is not public. */
   readonly allow_hosts: readonly string[]
-  /** The beginnings of URLs that may be called although their address is not public; may grow. */
+  /** URL prefixes that may be called although their address is not public; may grow. */
   readonly own_urls?: ReadonlySet<string>
   /** Replaces the system's name lookup. */
   readonly lookup?: Lookup
@@ -59,7 +57,6 @@ export function newCallExecutor(options: CallExecutorOptions): CallExecutor {
   const client = newHttpClient(limits.call_bytes_max, options.ca)
   const closing = new AbortController()
 
-  /** Sends a request and follows its redirects. */
   async function send(
     first: UnresolvedRequest | CallFailure,
     signal: AbortSignal,
@@ -129,7 +126,6 @@ function calledOutcome(
 
 type UnresolvedRequest = Omit<AddressedRequest, 'address'>
 
-/** The request that the process ordered, signed now. */
 function firstRequest(
   request: CallRequest,
   { key, trace }: Pick<Job, 'key' | 'trace'>,
@@ -210,7 +206,7 @@ function redirected(
   return { ...from, url, method: 'GET', headers, body: undefined }
 }
 
-/** Rejects as soon as the signal is aborted: a name lookup cannot be aborted itself. */
+/** Rejects as soon as the signal aborts: a name lookup cannot be aborted itself. */
 async function unlessAborted<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   if (signal.aborted) throw signal.reason
   let stop = (): void => {}

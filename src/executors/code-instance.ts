@@ -1,7 +1,7 @@
 /**
- * An instance of QuickJS in WebAssembly: its memory, the one runtime and context in it, and the
- * functions of the prelude. All handles point into that memory. Copying an image back makes them
- * valid again (code-wasm.ts), so the runtime is made once for each instance.
+ * An instance of QuickJS in WebAssembly: its memory, its one runtime and context, and the prelude's
+ * functions. All handles point into that memory and stay valid when an image of it is restored
+ * (code-wasm.ts), so the runtime is made once per instance.
  */
 import quickjs_variant from '@jitl/quickjs-wasmfile-release-sync'
 import {
@@ -27,7 +27,7 @@ export interface Instance {
   readonly runtime: QuickJSRuntime
   readonly context: QuickJSContext
   readonly prelude: Readonly<Record<PreludeFunction, QuickJSHandle>>
-  /** By the libraries in it; '' is the one without. */
+  /** By library set; '' is the one without libraries. */
   readonly images: Map<string, MemoryImage>
   /** Bytes of the memory when it was last ready for code. */
   ready_bytes: number
@@ -35,17 +35,15 @@ export interface Instance {
 
 type PreludeFunction = (typeof prelude_names)[number]
 
-/** The memory that the module requires when it starts. */
 const memory_bytes_min = 16 * 1024 * 1024
 const stack_bytes_max = 256 * 1024
 const description_chars_max = 1_000
-/** The file name of the code in stack traces. */
 export const file_name = 'code'
 
-/** Emscripten options that its types lack: they suppress what a broken instance prints. */
+/** Suppresses what a broken instance prints; the types lack these options. */
 const quiet: object = { print() {}, printErr() {} }
 
-/** `isLate` is asked every few thousand steps; `true` interrupts what runs. */
+/** `isLate` is called every few thousand steps; `true` interrupts the run. */
 export async function newInstance(
   wasm: WasmModule,
   memory_bytes_max: number,
@@ -68,7 +66,6 @@ export async function newInstance(
   return { memory, runtime, context, prelude, images, ready_bytes: memory_bytes_min }
 }
 
-/** Whether the memory has grown since it was ready. */
 export function hasGrown({ memory, ready_bytes }: Instance): boolean {
   return memory.buffer.byteLength > ready_bytes
 }
@@ -109,9 +106,7 @@ function callForText(
   return undefined
 }
 
-/**
- * A string of at most `chars_max` + 1 characters; undefined for other values. Disposes the handle.
- */
+/** A string of at most `chars_max` + 1 characters, else undefined. Disposes the handle. */
 export function textOf(
   context: QuickJSContext,
   handle: QuickJSHandle,

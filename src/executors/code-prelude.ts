@@ -1,15 +1,11 @@
 /**
  * The JavaScript that runs in the sandbox before any code. It keeps references to the built-in
- * objects that it uses, so code that changes them changes only its own result. It gives code
- * `data`, `require`, a `console` that does nothing, and `Math.random`.
- *
- * QuickJS seeds `Math.random` by the time, which a memory image would repeat; each run gets a
- * generator with its own seed (sfc32). Libraries use it too: good enough for a salt, not for a
- * secret.
+ * objects it uses, so code that changes them changes only its own result. It provides `data`,
+ * `require`, a no-op `console`, and a `Math.random` that is seeded per run (sfc32), because a
+ * restored image would repeat QuickJS's own seed. Not for secrets.
  */
 import { codeLibraries } from '../process/logics/code-libraries.ts'
 
-/** The functions that the sandbox calls. */
 export const prelude_names = ['load', 'begin', 'end', 'describe', 'stack'] as const
 
 /** Names of the scope that a library's text expects; the text is the body of a function. */
@@ -66,7 +62,7 @@ export const prelude_src = `(() => {
     if (!has(library)) {
       throw new Failure('require("' + name + '") is served where the code names it in quotes')
     }
-    // By assignment: a variable that code declares by the same name cannot be defined again.
+    // By assignment: a variable of the same name in the code could not be defined again.
     return globalThis[global] = get(library)
   })
 

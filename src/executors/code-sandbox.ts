@@ -1,13 +1,11 @@
 /**
- * The sandbox: runs one piece of code over one task's data in QuickJS, a JavaScript engine in
- * WebAssembly that can access only its own memory and gets no function of the host. Each run starts
- * from an image of that memory in which no code has run (code-wasm.ts). There is one image for each
- * set of libraries, made outside the time of a run.
+ * The sandbox: runs one piece of code over one task's data in QuickJS, which sees only its
+ * WebAssembly memory and gets no host function. Each run starts from a memory image in which no
+ * code has run, one per set of libraries (code-wasm.ts).
  *
- * Time, stack and memory are bounded. Time is checked every few thousand steps; a loop inside one
- * step is ended with its thread (code-thread.ts). Memory is bounded by the WebAssembly memory,
- * because QuickJS's limit counts only headers of allocations. A run that hit a bound or grew the
- * memory discards the instance.
+ * Time is checked every few thousand steps; a loop inside one step ends with its thread
+ * (code-thread.ts). Memory is bounded by WebAssembly, because QuickJS's limit counts only headers
+ * of allocations. A run that hit a bound or grew the memory discards the instance.
  */
 import type { CodeLibrary } from '../process/logics/code-libraries.ts'
 import {
@@ -25,24 +23,22 @@ import { imageOf, type MemoryImage, restore } from './code-wasm.ts'
 
 export interface CodeLimits {
   readonly time_ms_max: number
-  /** Of the whole instance, which needs 16 MiB when it starts. */
+  /** Of the whole instance, which needs 16 MiB at its start. */
   readonly memory_bytes_max: number
   /** Characters of the result. */
   readonly text_chars_max: number
 }
 
-/** One run of code. */
 export interface CodeRequest {
   readonly src: string
   /** JSON text of an object. */
   readonly data_text: string
-  /** Those that the code may require; `addLibrary` has been called for each. */
+  /** `addLibrary` must have been called for each. */
   readonly libraries: readonly CodeLibrary[]
   /** Four random integers of 32 bits for `Math.random`. */
   readonly seed: readonly number[]
 }
 
-/** How a run ended. */
 export type CodeResult =
   /** JSON text of `data` after the code ran, an object. */
   | { readonly end: 'data'; readonly text: string }
@@ -52,20 +48,19 @@ export type CodeResult =
 
 export interface Sandbox {
   run(request: CodeRequest): Promise<CodeResult>
-  /** The text of a library, a CommonJS module. */
   addLibrary(name: CodeLibrary, text: string): void
-  /** Makes the memory ready for a run with these libraries; the run says where they do not fit. */
+  /** Makes the memory ready for these libraries; a run reports where they do not fit. */
   prepare(libraries: readonly CodeLibrary[]): Promise<void>
 }
 
-/** Images with libraries; the one that was made first is dropped for another. */
+/** Images with libraries; the oldest is dropped for a new one. */
 const images_max = 4
 
 /** `wasm` is the compiled module of the QuickJS variant. */
 export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
   const texts = new Map<CodeLibrary, string>()
   let instance: Instance | undefined
-  /** The image that the memory is equal to; undefined where code has run since. */
+  /** The image in the memory now; undefined after code has run. */
   let ready: string | undefined
   let ends_at_ms = Number.POSITIVE_INFINITY
   let is_late = false
@@ -84,7 +79,7 @@ export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
     return instance
   }
 
-  /** The instance, its memory as before any code; or why a library cannot be loaded. */
+  /** The instance with its image restored, or why a library cannot be loaded. */
   async function prepare(libraries: readonly CodeLibrary[]): Promise<Instance | string> {
     const taken = await takeInstance()
     const key = libraries.join()
@@ -128,7 +123,7 @@ export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
     const taken = await prepare(request.libraries)
     if (typeof taken === 'string') return exception(taken)
     ready = undefined
-    // Making ready is not the code's: a library may take longer to load than code may run.
+    // Preparing is not charged to the code: a library may load longer than code may run.
     if (ends_at_ms === Number.POSITIVE_INFINITY) ends_at_ms = performance.now() + limits.time_ms_max
     let result: CodeResult
     let is_broken = false
@@ -149,7 +144,7 @@ export function newSandbox(wasm: WasmModule, limits: CodeLimits): Sandbox {
       try {
         const result = await runOnce(src, request)
         if (result.end !== 'exception' || !returns_on_top.test(result.description)) return result
-        // A syntax error: none of it has run. Some code is written as the body of a function.
+        // A syntax error: nothing has run. Some code is written as a function body.
         return await runOnce(`(function () {${src}\n})()`, request)
       } finally {
         ends_at_ms = Number.POSITIVE_INFINITY
@@ -191,7 +186,7 @@ function execute(
   const jobs = runtime.executePendingJobs()
   if (jobs.error !== undefined) return exception(describeThrown(taken, jobs.error))
 
-  // Evaluated by name, so that a `let data` of the code is found too.
+  // By name, so that a `let data` of the code is found too.
   const data = context.evalCode('data', 'result')
   if (data.error !== undefined) return malformed(describeThrown(taken, data.error))
   const printed = call(taken, 'end', data.value)

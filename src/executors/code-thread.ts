@@ -1,13 +1,11 @@
 /**
- * One thread for code: started when first needed, kept while idle, restarted after a loss. A run
- * that exceeds its time by more than a grace period is ended with its thread, because the sandbox
- * cannot interrupt some steps.
+ * One thread for code: started on demand, kept while idle, restarted after a loss. A run that
+ * exceeds its time by the grace period ends with its thread, because some steps cannot be
+ * interrupted. Only a starting or busy thread keeps the Node process alive.
  *
  *     none ──run──▶ starting ──ready──▶ idle ◀─result── busy
  *                       │                └────run───────▶ │
  *                       └──────────── lost, late ─────────┴──▶ none
- *
- * Only a thread that starts or runs keeps the Node process alive.
  */
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../core/clock.ts'
@@ -18,16 +16,15 @@ import { compileWasm } from './code-wasm.ts'
 import type { CodeLibraries, CodeWorkerData, CodeWorkerMessage } from './code-worker.ts'
 
 export interface CodeThread {
-  /** One run at a time. Never rejects: `lost` is a thread that did not start or died. */
+  /** One run at a time. Never rejects: `lost` means that the thread did not start or died. */
   run(request: CodeRequest): Promise<CodeResult | { readonly end: 'lost'; readonly why: string }>
   /** Ends the thread; a run in progress is lost. */
   close(): Promise<void>
 }
 
-/** Grace period of a run after its time limit. */
 const grace_ms = 500
 const stack_mb = 16
-/** JavaScript heap of the thread. The memory of the code is bounded by WebAssembly's memory. */
+/** JavaScript heap of the thread; WebAssembly bounds the memory of the code. */
 const heap_mb = 128
 
 export function newCodeThread(limits: CodeLimits): CodeThread {
@@ -38,7 +35,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
   let received: ((message: CodeWorkerMessage) => void) | undefined
   let lost: ((error: Error) => void) | undefined
 
-  /** The next message. Rejects if the worker ends before. */
+  /** Rejects if the worker ends first. */
   function nextMessage(): Promise<CodeWorkerMessage> {
     return new Promise((resolve, reject) => {
       received = resolve
@@ -65,7 +62,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
     return made
   }
 
-  /** Loading is not bounded by the time of a run: it is no code of the task. */
+  /** Not bounded by the run's time: loading is not the task's code. */
   async function sendLibraries(to: Worker, libraries: readonly CodeLibrary[]): Promise<void> {
     const missing = libraries.filter((name) => !sent.has(name))
     if (missing.length === 0) return
@@ -88,7 +85,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
     const gone = worker
     if (gone === undefined) return
     drop(gone, new Error('the thread was ended'))
-    // The caller may wait for the end while nothing else keeps the Node process alive.
+    // The caller may await the end while nothing else keeps the Node process alive.
     gone.ref()
     await gone.terminate()
   }
@@ -125,7 +122,7 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
   }
 }
 
-/** Calls `fn` once after `wait_ms` of monotonic time; setting the system clock has no effect. */
+/** Monotonic: setting the system clock has no effect. */
 function after(wait_ms: number, fn: () => void): () => void {
   const ends_at_ms = performance.now() + wait_ms
   let disarm: () => void

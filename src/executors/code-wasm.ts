@@ -1,12 +1,9 @@
-/**
- * The two parts of the WebAssembly API that code needs, with their types, which Node's type
- * definitions lack.
- */
+/** The parts of the WebAssembly API that code needs; Node's types lack them. */
 
-/** A compiled module. It can be posted to threads. */
+/** Can be posted to threads. */
 export type WasmModule = object
 
-/** Memory of a WebAssembly instance. `buffer` is a new one after the memory has grown. */
+/** `buffer` is a new one after the memory has grown. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer
 }
@@ -35,11 +32,10 @@ export function newWasmMemory(bytes_min: number, bytes_max: number): WasmMemory 
 }
 
 /**
- * Images of the memory of a WebAssembly instance. An image holds the instance as it was when it was
- * ready for code; copied back, it undoes all that a run has done, and pointers into that memory are
- * valid again. Pages of zeros take no room in an image.
+ * Images of a WebAssembly memory as it was before any code. Restoring one undoes a run and makes
+ * pointers into the memory valid again. Pages of zeros take no room.
  */
-/** By page; undefined for a page of zeros, and for those that the memory has grown by since. */
+/** By page; undefined for a page of zeros. */
 export type MemoryImage = readonly (Buffer | undefined)[]
 
 const zeros = Buffer.alloc(page_bytes)
@@ -48,11 +44,10 @@ export function imageOf(memory: WasmMemory): MemoryImage {
   return pagesOf(memory).map((page) => (page.equals(zeros) ? undefined : Buffer.from(page)))
 }
 
-/** Makes every byte of the memory that of the image. */
 export function restore(memory: WasmMemory, image: MemoryImage): void {
   for (const [at, page] of pagesOf(memory).entries()) {
     const wanted = image[at] ?? zeros
-    // Pages that no run has touched are only read, so the system need not provide them.
+    // Untouched pages are only read, so the system need not provide them.
     if (!page.equals(wanted)) wanted.copy(page)
   }
 }

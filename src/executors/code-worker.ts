@@ -1,26 +1,24 @@
 /**
- * The script of a code thread: takes one request at a time from the thread that started it, runs
- * the code in the sandbox and posts the result. It reads nothing else of the process and never ends
- * by itself.
+ * The script of a code thread: takes one request at a time, runs it in the sandbox and posts the
+ * result. It never ends by itself.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { CodeLibrary } from '../process/logics/code-libraries.ts'
 import { type CodeLimits, type CodeRequest, type CodeResult, newSandbox } from './code-sandbox.ts'
 import type { WasmModule } from './code-wasm.ts'
 
-/** Posted to the thread when it starts. */
 export interface CodeWorkerData {
   readonly wasm: WasmModule
   readonly limits: CodeLimits
 }
 
-/** The texts of the libraries that a thread has not had yet, before the first run with them. */
+/** Library texts that the thread does not have yet, sent before a run that needs them. */
 export interface CodeLibraries {
   readonly libraries: readonly CodeLibrary[]
   readonly texts: ReadonlyMap<CodeLibrary, string>
 }
 
-/** `ready` when started and after libraries, then a result for each request. */
+/** `ready` after the start and after libraries, then a result per request. */
 export type CodeWorkerMessage = 'ready' | CodeResult
 
 const port = parentPort
@@ -39,8 +37,8 @@ if (port !== null) {
     await sandbox.prepare(message.libraries)
   }
 
-  // A chain, because a request may arrive while the memory for it is still being prepared. A
-  // rejection ends the thread; code-thread.ts then starts a new one.
+  // A chain: a request may arrive while its memory is being prepared. A rejection ends the thread;
+  // code-thread.ts then starts a new one.
   let last = sandbox.prepare([]).then(() => post('ready'))
   port.on('message', (message: CodeLibraries | CodeRequest) => {
     last = last.then(() => answer(message))

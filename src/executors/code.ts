@@ -1,7 +1,6 @@
 /**
- * The executor of code: a pool of threads, so that an endless loop blocks nothing else. As many
- * pieces of code run at once as the limits allow; the others queue. It turns the end of a run into
- * an outcome with its tag; logics/api-code.ts applies the outcome to the task.
+ * The executor of code: a pool of threads, so that an endless loop blocks nothing else. Runs beyond
+ * the limit queue. logics/api-code.ts applies the outcome to the task.
  */
 import type { Chance } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
@@ -12,11 +11,11 @@ import { type CodeThread, newCodeThread } from './code-thread.ts'
 export interface CodeExecutor {
   /** Never rejects. Returns a failure after `close`. */
   run(order: Extract<JobOrder, { job: 'code' }>): Promise<JobOutcome>
-  /** Ends every thread. Runs in progress and in the queue return a failure. */
+  /** Ends every thread. Running and queued code returns a failure. */
   close(): Promise<void>
 }
 
-/** A double may be printed longer than the number was sent: `1e20` has 21 characters. */
+/** A double may print longer than it was sent: `1e20` has 21 characters. */
 const printed_chars_per_byte = 8
 
 const seed_bytes = 16
@@ -34,7 +33,7 @@ export async function newCodeExecutor(limits: Limits, chance: Chance): Promise<C
   const queue: ((thread: CodeThread | undefined) => void)[] = []
   let closed = false
 
-  /** A thread for the caller alone; undefined after `close`. */
+  /** Undefined after `close`. */
   async function take(): Promise<CodeThread | undefined> {
     if (closed) return undefined
     const free = idle.pop()

@@ -1,7 +1,6 @@
 /**
- * The executors of jobs: code in a sandbox, calls over HTTP, and the embedder's handlers. The first
- * two are loaded when they are first needed. Each job counts against concurrency limits; a job that
- * finds one of them full has to wait.
+ * The executors of jobs: sandboxed code, HTTP calls, and the embedder's handlers; the first two
+ * load at first use. Each job counts against concurrency limits and waits while one is full.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
@@ -17,7 +16,7 @@ export interface ExecutorsOptions {
   readonly limits: Limits
   readonly clock: Clock
   readonly chance: Chance
-  /** `host:port` entries that calls may connect to although they are no public address. */
+  /** `host:port` entries that may be called although their address is not public. */
   readonly allow_hosts: readonly string[]
   readonly handlers: Handlers
 }
@@ -29,10 +28,10 @@ interface ConcurrencyLimit {
 }
 
 const once: JobRetry = { attempts_max: 1, backoff_ms: 0 }
-/** A handler removed during an attempt must not make its failure final: the job waits. */
+/** A handler removed during an attempt must not make the failure final: the job waits. */
 const until_handled: JobRetry = { attempts_max: Number.POSITIVE_INFINITY, backoff_ms: 1_000 }
 
-/** Throws a RangeError that names an entry of `allow_hosts` that is not `host:port`. */
+/** Throws a RangeError that names a malformed entry of `allow_hosts`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
   const { limits, clock, chance, allow_hosts, handlers } = options
   readAllowHosts(allow_hosts)

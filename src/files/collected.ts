@@ -1,7 +1,6 @@
 /**
- * What has been read of an export so far, and its bounds: too much of anything refuses the whole
- * import at once, because reading on could take without end. What is wrong with one file is a
- * mistake, collected with the others.
+ * What has been read of an export so far, and its bounds. Exceeding a bound refuses the whole
+ * import at once; a mistake in one file is collected with the others.
  */
 import { fault } from '../core/faults.ts'
 import type { ExportFile } from '../engine/api/process-api.ts'
@@ -11,18 +10,17 @@ import {
   export_files_max,
 } from '../process/definition-limits.ts'
 
-/** What has been read so far. */
 export interface Collected {
   readonly files: ExportFile[]
   readonly mistakes: string[]
-  /** Files and folders that were looked at. */
+  /** Files and folders seen. */
   entries: number
   bytes: number
 }
 
 const ignored_names = new Set(['node_modules', '__MACOSX'])
 
-/** Whether a file or folder found on the way is passed over. */
+/** Whether a file or folder is skipped. */
 export function isIgnored(name: string): boolean {
   return name.startsWith('.') || ignored_names.has(name)
 }
@@ -39,7 +37,7 @@ export function countBytes(name: string, bytes: number, to: Collected): void {
   if (to.bytes > export_bytes_max) throw tooMuch(name, `${export_bytes_max} bytes`)
 }
 
-/** Adds a file, or a mistake where it is no text. Throws where there is too much. */
+/** Adds a file, or a mistake if it is not text. Throws beyond a bound. */
 export function addText(name: string, bytes: Uint8Array, is_found: boolean, to: Collected): void {
   if (to.files.length === export_files_max) throw tooMuch(name, `${export_files_max} files`)
   countBytes(name, bytes.length, to)
@@ -51,7 +49,6 @@ export function addText(name: string, bytes: Uint8Array, is_found: boolean, to: 
   }
 }
 
-/** Where reading stops. */
 export function tooMuch(name: string, bound: string): Error {
   const mistake = `${name}: more than ${bound}`
   return fault('bad_definition', mistake, { mistakes: [mistake] })

@@ -1,8 +1,7 @@
 /**
- * Reads an export from disk: JSON files, zip files, and folders of them, as text. Everything is
- * bounded (process/definition-limits). In a folder, hidden files, `node_modules` and files other
- * than `.json` and `.zip` are skipped, and no symbolic link is followed. All mistakes are
- * collected, each with its file name.
+ * Reads an export from disk as text: JSON files, zip files, and folders of them, all bounded
+ * (process/definition-limits). In a folder, hidden files, `node_modules`, symbolic links and other
+ * file types are skipped. All mistakes are collected, each with its file name.
  */
 import { createReadStream, type Dirent } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'
@@ -23,8 +22,8 @@ export interface GivenFile {
 }
 
 /**
- * The files of an export, from paths of files and folders, in the order of their names. Rejects
- * with `bad_definition`, whose `mistakes` name every file that cannot be read.
+ * The files of an export, from paths of files and folders, ordered by name. Rejects with
+ * `bad_definition`, whose `mistakes` name every unreadable file.
  */
 export async function readExport(paths: readonly (string | GivenFile)[]): Promise<ExportFile[]> {
   const collected: Collected = { files: [], mistakes: [], entries: 0, bytes: 0 }

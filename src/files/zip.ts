@@ -1,11 +1,9 @@
 /**
- * Reads the JSON files of a zip archive from any source. Every size that it states is checked
- * before and while it is unpacked: the number of entries, the bytes of each and of all, their
- * growth, and overlaps. Names that lead out of the archive, links, encrypted entries and wrong
- * checksums are mistakes. Nothing is written to disk.
- *
- * An archive in an archive is read as a folder, down to `export_zips_max` levels; its bytes and
- * entries count for the whole import.
+ * Reads the JSON files of an untrusted zip archive; writes nothing to disk. Bounded before and
+ * during unpacking: the number of entries, the bytes of each and of all, their growth, and
+ * overlaps. Names that lead out of the archive, links, encrypted entries and wrong checksums are
+ * mistakes. A nested archive is read as a folder, down to `export_zips_max` levels, within the same
+ * bounds.
  */
 import { crc32 } from 'node:zlib'
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
@@ -26,7 +24,7 @@ import {
   tooMuch,
 } from './collected.ts'
 
-/** Adds the files of an archive, or mistakes. Throws where there is too much of anything. */
+/** Adds the files of an archive, or mistakes. Throws beyond a bound. */
 export async function addZip(name: string, bytes: Buffer, to: Collected, depth = 1): Promise<void> {
   if (depth > export_zips_max) throw tooMuch(name, `${export_zips_max} archives in one another`)
   let zip: ZipFile | undefined
@@ -51,7 +49,7 @@ export async function addZip(name: string, bytes: Buffer, to: Collected, depth =
   }
 }
 
-/** What yauzl or zlib finds wrong is a mistake of the archive. */
+/** An error of yauzl or zlib is a mistake of the archive. */
 function pushError(name: string, error: unknown, { mistakes }: Collected): void {
   if (isFault(error) || !(error instanceof Error)) throw error
   mistakes.push(`${name}: ${truncated(error.message)}`)
@@ -89,7 +87,7 @@ function isWanted(path: string): boolean {
   return /\.(json|zip)$/i.test(path) && !path.split('/').some(isIgnored)
 }
 
-/** The service writes the UTF-8 bytes of a name as if they were letters of Latin-1. */
+/** The public service writes the UTF-8 bytes of a name as if they were Latin-1. */
 function nameOf({ fileName }: Entry): string {
   if (!/^[\0-\xff]*$/.test(fileName)) return fileName
   try {
@@ -103,7 +101,7 @@ const name_chars_max = 1_000
 const file_type_mask = 0o170000
 const regular_file = 0o100000
 const folder = 0o040000
-/** A small file of one repeated letter grows more than any export, and does no harm. */
+/** A small file of one repeated letter grows more than any export, and is harmless. */
 const small_bytes = 64 * 1024
 
 function whyRefused(entry: Entry): string | undefined {
@@ -127,7 +125,7 @@ function whyRefused(entry: Entry): string | undefined {
 
 const local_header_bytes = 30
 
-/** The first entry that shares bytes with another: so a small archive grows without end. */
+/** The first entry that shares bytes with another, by which a small archive unpacks without end. */
 function firstOverlap(entries: readonly Entry[]): Entry | undefined {
   const ordered = [...entries].sort(
     (one, other) => one.relativeOffsetOfLocalHeader - other.relativeOffsetOfLocalHeader,
@@ -141,7 +139,7 @@ function firstOverlap(entries: readonly Entry[]): Entry | undefined {
   })
 }
 
-/** Undefined where it is a mistake. */
+/** Undefined for a mistake. */
 async function unpackedEntry(
   zip: ZipFile,
   entry: Entry,
@@ -150,7 +148,7 @@ async function unpackedEntry(
 ): Promise<Buffer | undefined> {
   try {
     const chunks: Buffer[] = []
-    // yauzl ends the stream with an error after the size that the entry states.
+    // yauzl ends the stream with an error after the declared size.
     for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)
     const bytes = Buffer.concat(chunks)
     if (crc32(bytes) === entry.crc32) return bytes

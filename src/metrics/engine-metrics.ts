@@ -1,9 +1,7 @@
 /**
- * The metrics of an engine in a register of prom-client. Values are read when they are scraped, and
- * stored nowhere else; only durations are collected meanwhile, from `engineMetrics` to `close`.
- *
- * A scrape reads counters in memory, and the counters of the nodes at most once a second.
- * Concurrent scrapes share what is read.
+ * The metrics of an engine in a prom-client registry. Values are read at the scrape; only durations
+ * are collected, from `engineMetrics` to `close`. Concurrent scrapes share one reading, and the
+ * counters of nodes are read at most once a second.
  */
 
 import { Gauge, Registry } from 'prom-client'
@@ -22,10 +20,7 @@ import {
 } from './table.ts'
 
 export interface EngineMetricsOptions {
-  /**
-   * Default a new one. A register takes the metrics of one engine; `collectDefaultMetrics` of
-   * prom-client adds those of the process.
-   */
+  /** Default a new one. A register takes the metrics of one engine. */
   readonly register?: Registry
 }
 
@@ -41,7 +36,7 @@ export interface EngineMetrics {
  *     const { register } = engineMetrics(engine)
  *     response.setHeader('Content-Type', register.contentType).end(await register.metrics())
  *
- * Throws an Error if the register has a metric of the same name, such as those of another engine.
+ * Throws an Error if the register already has a metric of the same name.
  */
 export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}): EngineMetrics {
   const { register = new Registry() } = options
@@ -51,7 +46,6 @@ export function engineMetrics(engine: Engine, options: EngineMetricsOptions = {}
   const [commits, syncs] = [newHistogram(), newHistogram()]
   let measuring: Promise<Measured> | undefined
 
-  /** One reading for all metrics of a scrape. */
   function measured(): Promise<Measured> {
     measuring ??= measure().finally(() => {
       measuring = undefined
@@ -139,7 +133,7 @@ export function newHistogram(): Histogram {
 
 type Head = Pick<MetricRow<never>, 'name' | 'help' | 'labels'>
 
-/** Adds rows of a table of metrics to a register, whose values are read on scrape. */
+/** Adds rows of a table of metrics to a register. */
 export function metricsIn(register: Registry) {
   const added: string[] = []
 
@@ -177,9 +171,8 @@ const read_every_ms = 1_000
 const part_max = 1 / 20
 
 /**
- * The tasks of each process by status: the largest processes by name, all others as one. They are
- * read at most once a second, and less often if a reading takes long. Never rejects: if the store
- * cannot be read, the last counts stay.
+ * The tasks of each process by status: the largest processes by id, the rest as one. Read at most
+ * once a second, less often if a reading is slow. Never rejects: on an error the last counts stay.
  */
 export function newProcessCounts(engine: Engine): () => Promise<readonly ProcessCount[]> {
   const { processes_measured_max } = engine.limits

@@ -1,6 +1,6 @@
 /**
- * All metrics of an engine and its process as one text, in the format of Prometheus 0.0.4. It is
- * made at most once a second, and concurrent readers share it.
+ * All metrics of an engine and its process in the text format of Prometheus 0.0.4. Rendered at most
+ * once a second; concurrent readers share it.
  */
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
@@ -12,7 +12,6 @@ export interface MetricsText {
   readonly content_type: string
   /** At most a second old. */
   read(): Promise<Buffer>
-  /** Stops measuring. */
   close(): void
 }
 
@@ -38,9 +37,7 @@ export function newMetricsText(engine: Engine | undefined, node?: Measurable): M
   }
 }
 
-/**
- * Of the process and of Node, as prom-client collects them; the event loop is sampled every 10 ms.
- */
+/** Collected by prom-client; the event loop is sampled every 10 ms. */
 export const runtime_metrics = [
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',

@@ -1,6 +1,6 @@
 /**
- * The metrics of a node of a cluster, in every role. Those of its engine (table.ts) exist while it
- * is the owner; the time of an append is their `conveyor_sync_duration_seconds`.
+ * The metrics of a cluster node, in every role. Those of its engine (table.ts) exist while it is
+ * the owner; the time of an append is their `conveyor_sync_duration_seconds`.
  */
 import { Registry } from 'prom-client'
 import type { PostgresLog } from '../cluster/node/node.ts'
@@ -91,7 +91,7 @@ export const nodeTable: readonly MetricRow<NodeStatus>[] = [
  *     nodeMetrics(commit_log, { register })
  *     const engine = await openEngine('tasks.lmdb', { commit_log })
  *
- * Throws an Error if the register has them already.
+ * Throws an Error if the register already has them.
  */
 export function nodeMetrics(node: Measurable, options: EngineMetricsOptions = {}): () => void {
   const { addTable, remove } = metricsIn(options.register ?? new Registry())

@@ -1,9 +1,8 @@
 /**
- * The table of metrics: name, help, labels and the source of the values. Names follow the
- * conventions of Prometheus: base units, `_total` for counters.
- *
- * Label values come from our own tables, or are ids of the `processes_measured_max` largest
- * processes; the rest is `other`. No caller can create a series.
+ * The table of metrics: name, help, labels and source. Names follow Prometheus: base units,
+ * `_total` for counters. Label values come from our tables, or are ids of the
+ * `processes_measured_max` largest processes; the rest is `other`. So no caller can create a
+ * series.
  */
 import { type Counts, job_kinds, job_results, server_names } from '../core/counters.ts'
 import { eventTable } from '../core/event-table.ts'
@@ -17,14 +16,12 @@ export interface ProcessCount {
   readonly by_status: Partial<Readonly<Record<Status, number>>>
 }
 
-/** The source of the values of a scrape. */
 export interface Measured {
   readonly statistics: EngineStatistics
   readonly processes: readonly ProcessCount[]
   readonly readiness: Readiness
 }
 
-/** A value and the values of its labels, in order. */
 export type Value = readonly [value: number, ...labels: string[]]
 
 export interface MetricRow<Source = Measured> {
@@ -46,7 +43,7 @@ const one =
 const counter = one('counter')
 const gauge = one('gauge')
 
-/** A store in memory has no such values. */
+/** A store in memory lacks these values. */
 function ofFile(
   type: MetricRow['type'],
   name: string,
@@ -58,9 +55,7 @@ function ofFile(
   return { name, type, help, labels: [], values }
 }
 
-/**
- * Values of a table of counts. Those of `always` exist from the start, so that rates begin at 0.
- */
+/** Values of `always` exist from the start, so that rates begin at 0. */
 function* valuesOf(counts: Counts<string>, always: Iterable<readonly [string, string]>) {
   const seen = new Set<string>()
   for (const [row, columns] of Object.entries(counts)) {

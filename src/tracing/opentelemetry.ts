@@ -1,9 +1,7 @@
 /**
- * Traces by `@opentelemetry/api`: spans of the engine become spans of the SDK that the program
- * registers. Only this file imports the package, which the embedder installs.
- *
- * Errors of an SDK are dropped, and the span with them, so that tracing never affects a task. All
- * times of spans come from the monotonic clock.
+ * Exports spans of the engine through the SDK registered with `@opentelemetry/api`, which only this
+ * file imports. Errors of an SDK are dropped with the span, so that tracing never affects a task.
+ * Times come from the monotonic clock.
  */
 import {
   context as active_context,
@@ -32,9 +30,8 @@ const kinds = {
 } as const satisfies Record<NewSpan['kind'], SpanKind>
 
 /**
- * The option `tracing` of an engine.
- *
- *     const engine = await openEngine('tasks.lmdb', { tracing: openTelemetryTracing() })
+ * The option `tracing` of an engine: `openEngine('tasks.lmdb', { tracing: openTelemetryTracing()
+ * })`.
  */
 export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = {}): Tracing {
   const tracer = (tracerProvider ?? trace).getTracer('conveyor-engine', version)
@@ -71,7 +68,7 @@ export function openTelemetryTracing({ tracerProvider }: OpenTelemetryOptions = 
         return undefined
       }
     },
-    // Node may take longer for every promise of the program once a context was entered.
+    // Node may slow down every promise of the program once a context was entered.
     detached: (fn) =>
       active_context.active() === ROOT_CONTEXT ? fn() : active_context.with(ROOT_CONTEXT, fn),
     hasSdk() {
@@ -103,10 +100,7 @@ function recording(span: SdkSpan, context: TraceContext, epoch_ms: number): Span
   }
 }
 
-/**
- * A span that is not recorded, or that the SDK could not create. Spans below it are not recorded
- * either.
- */
+/** A span that is not recorded or failed to start. Its children are not recorded either. */
 function silent(span: SdkSpan | undefined, context: TraceContext): Span {
   const run = <T>(fn: () => T): T => {
     const active = span === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, span)
@@ -117,7 +111,7 @@ function silent(span: SdkSpan | undefined, context: TraceContext): Span {
 
 function nothing(): void {}
 
-/** Shared by all unrecorded roots, which are most requests if the sampler records few. */
+/** Shared by all unrecorded roots, which are most requests under a low sampling rate. */
 const no_context = { trace_id: '0'.repeat(32), span_id: '0'.repeat(16), flags: 0 }
 const no_span = silent(undefined, no_context)
 
