@@ -1,11 +1,9 @@
 /**
- * One connection to the primary of the database, reconnected when it breaks: it asks all hosts at
- * once and takes the first that accepts writes. Queries run one after the other. A query without
- * an answer in time ends the connection; the caller decides what to send again.
- *
- * Each new connection is first checked for settings under which a commit can be lost (settings.ts).
- * A query with a warning counts as failed: the wait for a synchronous standby was cut off, so this
- * server alone may have the commit.
+ * A connection to the database's primary, reconnected when it breaks: all hosts are tried at once,
+ * and the first that accepts writes wins. Queries run one at a time. One without an answer in time
+ * ends the connection; the caller decides what to send again. Each connection is checked for
+ * settings under which a commit can be lost (settings.ts). A query with a warning counts as failed:
+ * a wait for a synchronous standby was cut off, so only this server may have the commit.
  */
 import { Socket } from 'node:net'
 import type { Client } from 'pg'
@@ -20,11 +18,11 @@ export { isAway, sqlState } from './errors.ts'
 export interface Query {
   readonly text: string
   readonly values?: readonly unknown[]
-  /** Prepared once a connection under this name. */
+  /** The prepared statement's name, once per connection. */
   readonly name?: string
 }
 
-/** As much of what pg answers as is used: its types are no part of our declarations. */
+/** Restated, so that pg's types stay out of our declarations. */
 export interface QueryAnswer<Row> {
   readonly rows: Row[]
   readonly rowCount: number | null
@@ -34,13 +32,11 @@ export type Ask = <Row extends object>(query: Query) => Promise<QueryAnswer<Row>
 
 export interface Connection {
   /**
-   * Connects if needed. Rejects with a fault for which `isAway` is true where the outcome is
-   * unknown or a repeat may succeed (errors.ts).
+   * Connects if needed. Rejects with a fault; `isAway` is true for it where the outcome is unknown
+   * or a repeat may succeed (errors.ts).
    */
   readonly query: Ask
-  /** One transaction on one connection. */
   inTransaction<T>(work: (ask: Ask) => Promise<T>): Promise<T>
-  /** Connects if needed; rejects as `query`. */
   connect(): Promise<void>
   close(): Promise<void>
 }
@@ -50,9 +46,9 @@ export interface ConnectionOptions {
   /** Part of the application name that the server shows. */
   readonly purpose: string
   readonly clock: Clock
-  /** For an attempt to connect, and for a query. */
+  /** Bounds a connect, and a query. */
   readonly answer_ms_max: number
-  /** Checks each new connection, which is not used if it throws. */
+  /** Checks each new connection; one for which it throws is not used. */
   readonly check?: ((found: Pick<Connection, 'query'>) => Promise<void>) | undefined
 }
 
@@ -62,7 +58,7 @@ interface Link {
   is_over: boolean
   /** The server's warning since the last query. */
   warning: string | undefined
-  /** Rejects without an answer in time, and ends the connection. */
+  /** Without an answer in time it rejects and ends the connection. */
   readonly ask: Ask
   end(): Promise<unknown>
   destroy(): void
@@ -82,7 +78,7 @@ export function newConnection(options: ConnectionOptions): Connection {
   const { database, purpose, clock, answer_ms_max } = options
   let link: Link | undefined
   let attempts = 0
-  /** A host that left a query without an answer: others get a head start. */
+  /** This host left a query unanswered: others get a head start. */
   let silent_host: Host | undefined
   let is_closed = false
   let is_busy = false
@@ -149,7 +145,6 @@ export function newConnection(options: ConnectionOptions): Connection {
           throw databaseFault(error, host, { is_over: one.is_over, ...database.found })
         } finally {
           watch.end()
-          // An idle connection keeps no process alive.
           socket.unref()
         }
       },
@@ -165,7 +160,7 @@ export function newConnection(options: ConnectionOptions): Connection {
     return one
   }
 
-  /** Ends the connection once a query got no bytes for too long. One timer serves all queries. */
+  /** Ends the connection if a query got no bytes for too long. One timer serves all queries. */
   function newWatch(socket: Socket, onSilent: () => void): Watch {
     let waits_until_ms = Number.POSITIVE_INFINITY
     let bytes_read = 0
@@ -252,7 +247,7 @@ export function newConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** One fault for all hosts: one that needs an operator comes first. */
+/** One fault for all hosts; one that needs an operator comes first. */
 function allOf(errors: readonly unknown[]): unknown {
   const refused = errors.find((error) => !isAway(error))
   if (refused !== undefined) return refused

@@ -1,8 +1,7 @@
 /**
- * Maps an error of the database or its transport to a fault whose sentence says where and what to
- * do: `overloaded` if a repeat may succeed, `not_possible` if an operator has to act first. An
- * error in neither table is a bug and is thrown as it is, so that it is not repeated for ever. A
- * fault keeps its cause, for `sqlState`.
+ * Maps database and transport errors to faults: `overloaded` if a repeat may succeed,
+ * `not_possible` if an operator has to act. The cause is kept for `sqlState`. An unknown error is a
+ * bug and thrown as it is, so that it is not repeated for ever.
  */
 import { type Fault, fault, isFault } from '../../core/faults.ts'
 import type { Host } from './url.ts'
@@ -56,7 +55,7 @@ export function databaseFault(
     const says = `the database at ${name} does not answer (${code})`
     return fault('overloaded', `${says}: is it running, and is this its host and port?`)
   }
-  // These errors of the client package have no code.
+  // pg gives these errors no code.
   if (!has_tls || message.startsWith('Connection terminated') || message === 'timeout expired') {
     return fault('overloaded', `the database at ${name} does not answer (${message})`)
   }
@@ -70,14 +69,13 @@ export function isAway(error: unknown): boolean {
   return isFault(error) && error.code === 'overloaded'
 }
 
-/** The SQL state of an error of the database; undefined for other errors. */
+/** Undefined for other errors. */
 export function sqlState(error: unknown): string | undefined {
   const said = isFault(error) ? error.cause : error
   const { code, severity } = (said ?? {}) as { code?: unknown; severity?: unknown }
   return typeof code === 'string' && typeof severity === 'string' ? code : undefined
 }
 
-/** Whether the connection cannot be used after this error. */
 export function endsConnection(error: unknown): boolean {
   return /^(?:08|57P|25006|26000|0A000|XX)/.test(sqlState(error) ?? '')
 }

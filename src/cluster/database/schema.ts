@@ -1,11 +1,10 @@
 /**
- * The tables of the schema `conveyor` and their migrations. `version` counts the migrations; a
- * later version is refused, because this program does not know its rules.
+ * The tables of the schema `conveyor` and their migrations. `version` counts migrations; a later
+ * one is refused, because this program does not know its rules.
  */
 import { fault } from '../../core/faults.ts'
 import { type Ask, type Connection, sqlState } from './connection.ts'
 
-/** Storage parameters, also of the TOAST table. */
 const vacuumed = ['', 'toast.']
   .flatMap((of) => [
     `${of}autovacuum_vacuum_scale_factor = 0`,
@@ -16,10 +15,9 @@ const vacuumed = ['', 'toast.']
   .join(', ')
 
 /**
- * One script for each version, in order. `owner` has a row for each partition; `log_id` is in every
- * frame of its log. A snapshot is complete once its row has the number of chunks. Deleted rows of
- * the log and of snapshots are vacuumed soon for reuse; the tables do not shrink, because that
- * locks out appends.
+ * One script per version. `owner` has a row per partition; `log_id` is in every frame of its log. A
+ * snapshot is complete once its row has the number of chunks. Deleted rows are vacuumed soon for
+ * reuse; the tables do not shrink, because that locks out appends.
  */
 export const migrations: readonly string[] = [
   `CREATE TABLE conveyor.cluster (
@@ -96,7 +94,7 @@ export interface ClusterRow {
   readonly schema_version: number
 }
 
-/** Undefined without a schema, or for an empty one. Throws `not_possible` for another program's. */
+/** Undefined without a schema or for an empty one. Throws `not_possible` for a foreign one. */
 export async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
   const { rows: parts } = await ask<{ name: string | null; columns: string[] }>({
     text: `SELECT c.relname AS name, array(SELECT attname::text FROM pg_attribute
@@ -113,7 +111,7 @@ export async function readCluster(ask: Ask): Promise<ClusterRow | undefined> {
   return rows[0]
 }
 
-/** Throws `not_possible` unless the schema has this program's version and the role its rights. */
+/** Throws `not_possible` for another schema version or missing rights. */
 export async function checkedCluster({ query }: Pick<Connection, 'query'>): Promise<ClusterRow> {
   try {
     const found = await readCluster(query)
@@ -133,8 +131,8 @@ export async function checkedCluster({ query }: Pick<Connection, 'query'>): Prom
 }
 
 /**
- * Makes or upgrades the schema and makes the partition; existing rows stay. `id` and `log_id` are
- * random: 16 and 8 bytes. An existing `role` gets exactly the rights that a node needs.
+ * Creates or upgrades the schema and the partition; existing rows stay. `id` (16 bytes) and
+ * `log_id` (8) are random. An existing `role` gets exactly the rights that a node needs.
  */
 export async function initCluster(
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * What a connection checks before use: the server accepts writes, and its settings keep what it has
- * committed. Each row is refused with a sentence that says what to do.
+ * What a connection checks before use: the server accepts writes, and its settings keep commits.
+ * Each row is refused with a sentence that says what to do.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 
@@ -11,14 +11,14 @@ export interface Settings {
   readonly full_page_writes: string
   readonly synchronous_commit: string
   readonly synchronous_standby_names: string
-  /** Standbys of this server, without backups under way and logical subscribers. */
+  /** Standbys of this server, without running backups and logical subscribers. */
   readonly followers: number
 }
 
 /**
- * Sets the session's settings, which a role or database may have changed, and reads the others. The
- * lock timeout is shorter than the answer's, or the server would go on waiting for a client that
- * has left. Warnings report commits that no standby has.
+ * Sets the session's settings and reads the others. The lock timeout is shorter than the answer's,
+ * or the server would go on waiting for a client that has left. Warnings report commits that no
+ * standby has.
  */
 export function settingsQuery(answer_ms_max: number): { readonly text: string } {
   const session = {
@@ -47,7 +47,7 @@ export function settingsQuery(answer_ms_max: number): { readonly text: string } 
 
 interface Row {
   readonly is_wrong: (found: Settings) => boolean
-  /** After "the database at HOST:PORT". */
+  /** Follows "the database at HOST:PORT". */
   readonly says: string
   /** May change by itself, at this host or another. */
   readonly is_away?: true
@@ -89,7 +89,7 @@ const rows: readonly Row[] = [
   },
 ]
 
-/** The first wrong setting; with `unsafe` only one that makes writes impossible. */
+/** The first wrong setting; with `unsafe` only one that prevents writes. */
 export function settingsFault(found: Settings, at: string, unsafe: boolean): Fault | undefined {
   const wrong = rows.find(({ is_wrong, is_away }) => (is_away || !unsafe) && is_wrong(found))
   if (wrong === undefined) return undefined

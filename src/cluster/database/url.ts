@@ -1,13 +1,13 @@
 /**
- * Where the database is: `postgres://USER@HOST1:5432,HOST2:5432/DATABASE?sslmode=verify-full`, the
- * form of libpq with the parameters listed here. A host is a name, an address (`[::1]`) or the
- * folder of a Unix socket (`%2Frun%2Fpostgresql`).
+ * The database url, as libpq has it, with the parameters listed here:
+ * `postgres://USER@HOST1:5432,HOST2:5432/DATABASE?sslmode=verify-full`. A host is a name, an
+ * address (`[::1]`) or the folder of a Unix socket (`%2Frun%2Fpostgresql`). Beyond this machine TLS
+ * with a verified server is required, unless `sslmode=disable`. Certificate files are read per
+ * connection.
  *
- * Beyond this machine every connection is TLS with a verified server, unless the url says
- * `sslmode=disable`. Certificate files are read for each connection. The password is never in the
- * url or in a message: it comes from PGPASSWORD, or from the file that PGPASSFILE names, else
- * `~/.pgpass`, whose lines are `HOST:PORT:DATABASE:USER:PASSWORD` with `*` for any value. It is
- * read for each connection to a server that asks for one.
+ * The password is never in the url or a message. It comes from PGPASSWORD, or from the file at
+ * PGPASSFILE or `~/.pgpass` with lines `HOST:PORT:DATABASE:USER:PASSWORD`, where `*` matches
+ * anything, and is read for each connection that needs one.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
@@ -19,13 +19,13 @@ import { hostAndPort, isLoopback } from '../../core/host.ts'
 export interface Database {
   readonly hosts: readonly Host[]
   readonly node: string
-  /** Also takes settings that can lose what was answered. */
+  /** Accepts settings that can lose what was answered. */
   readonly unsafe: boolean
-  /** Throws `not_possible` where a file that the url names cannot be read. */
+  /** Throws `not_possible` for an unreadable file of the url. */
   configOf(host: Host): DatabaseLogin
-  /** The url, which has no secret. */
+  /** Free of secrets. */
   readonly url: string
-  /** Whether a connection has succeeded, so that a refusal may be temporary. */
+  /** Whether a connection has succeeded before, so that a refusal may be temporary. */
   readonly found: { was_right: boolean }
 }
 
@@ -34,7 +34,7 @@ export interface DatabaseLogin {
   readonly port: number
   readonly database: string
   readonly user: string | undefined
-  /** The texts of the certificates; false without TLS. */
+  /** Certificate texts; false without TLS. */
   readonly ssl: Record<string, string> | false
   password(): string
 }
@@ -42,7 +42,7 @@ export interface DatabaseLogin {
 export interface Host {
   readonly host: string
   readonly port: number
-  /** As sentences name it. */
+  /** As messages name it. */
   readonly name: string
   readonly has_tls: boolean
 }
@@ -53,7 +53,7 @@ const files = { sslrootcert: 'ca', sslcert: 'cert', sslkey: 'key' } as const
 const form = 'postgres://USER@HOST:PORT/DATABASE'
 const hosts_max = 16
 
-/** Throws `not_possible` with a sentence, which never repeats the url: it may hold a secret. */
+/** Throws `not_possible`, without repeating the url, which may hold a secret. */
 export function databaseOf(url: string, node: string, unsafe = false): Database {
   const [whole, user = '', hosts = '', database = '', query = ''] = url_pattern.exec(url) ?? []
   if (whole === undefined) throw wrong(`is not one of PostgreSQL: write ${form}`)
@@ -66,7 +66,7 @@ export function databaseOf(url: string, node: string, unsafe = false): Database 
     if (known.includes(name)) continue
     throw wrong(`has an unknown parameter: the known ones are ${known.join(', ')}`)
   }
-  // Without the parameter a primary is asked for, too.
+  // Default: a primary.
   const attrs = parameters.get('target_session_attrs') ?? 'primary'
   if (!/^(?:primary|read-write)$/.test(attrs))
     throw wrong('must ask for a primary: leave target_session_attrs out')
@@ -167,7 +167,7 @@ function linesOf(path: string, is_named: boolean): string[] {
   }
 }
 
-/** The fields before the password, and the password: what remains; `\` takes the next as it is. */
+/** The fields, and the password: the rest of the line. `\` escapes the next character. */
 function fieldsOf(line: string): [fields: string[], password: string] {
   const fields = line.startsWith('#') ? [] : (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? [])
   const taken = fields.slice(0, 4)

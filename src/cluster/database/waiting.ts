@@ -1,10 +1,10 @@
-/** A node waits for a database that is away, and for the ownership, until it leaves. */
+/** The wait for a database that is away, or for the ownership, until the node leaves. */
 import { type Clock, pause } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { isAway } from './errors.ts'
 
 export interface Waiting {
-  /** Never set, forward or back. */
+  /** Monotonic: never set. */
   readonly clock: Clock
   /** Resolves once this node stops waiting. */
   readonly left: Promise<unknown>

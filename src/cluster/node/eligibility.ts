@@ -1,7 +1,7 @@
 /**
- * Whether a node can become the owner of its data: its program knows the format, and it has the key
- * of the secrets. A node that is not eligible from the start is refused. One that stops being
- * eligible while it follows, because the owner has made a key, emits `node_unfit` and follows on.
+ * Whether a node can become the owner: its program knows the format, and it has the key of the
+ * secrets. A node that is ineligible from the start is refused; one that becomes ineligible while
+ * it follows, because the owner has made a key, emits `node_unfit` and follows on.
  */
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
@@ -17,10 +17,10 @@ export interface EligibilityOptions {
   readonly node: string
 }
 
-/** Between two looks at the key file. */
+/** Interval of checks of the key file. */
 const look_ms = 1_000
 
-/** Rejects if the first check fails, and for any error that is no fault. */
+/** Rejects if the first check fails, and for any error that is not a fault. */
 export function eligibilityOf(port: EligibilityOptions): (now: boolean) => Promise<boolean> {
   const { opening, tree, clock, status, node } = port
   let was_eligible = false

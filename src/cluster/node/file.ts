@@ -1,7 +1,7 @@
 /**
- * The data file of a node: a cache of the commit log, whose mark names the cluster and partition
- * and whose manifest has the position that it holds. A node follows from there, after a check that
- * the log has the same frame at that position; otherwise the log was set back.
+ * The data file of a node: a cache of the commit log. Its mark names the cluster and partition, its
+ * manifest the position. A node follows from there if the log has the same frame at that position;
+ * otherwise the log was set back.
  */
 import { readFileSync, statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
@@ -37,7 +37,7 @@ export interface NodeFile {
   readonly manifest: Manifest
 }
 
-/** Gives a new file its mark. Throws `not_possible` for a file that belongs to something else. */
+/** Marks a new file. Throws `not_possible` for a file that belongs to something else. */
 export async function openNodeFile(
   tree: LmdbTree,
   path: string,
@@ -73,13 +73,13 @@ export function writeNodeFile(tree: LmdbTree, { mark, manifest }: NodeFile): Pro
 }
 
 /**
- * Distinguishes a restart of a node from another node: one process at a time has the data file, on
- * a system that has run since. So an earlier process with the same identity has ended.
+ * Tells a restart of a node from another node. Only one process at a time has the data file, so an
+ * earlier process with the same identity has ended.
  */
 export interface Identity {
   /** A copy of the data file has another id. */
   readonly file_id: string
-  /** Of the running system; empty where the system has no such id. */
+  /** Of the running system; empty if it has none. */
   readonly boot_id: string
 }
 
@@ -96,19 +96,19 @@ function bootId(): string {
   }
 }
 
-/** The last frame of a node, by which it recognises a log that was set back. */
+/** The last frame of a node, by which it detects a log that was set back. */
 export type LastFrame = Pick<Manifest, 'seq' | 'last_crc'>
 
-/** The data file as a tree: what LMDB has, and the frames after it from the commit log. */
+/** The data file as a tree: the state in LMDB, then the frames after it from the commit log. */
 export interface NodeCopy {
   readonly tree: CommitLogTree
   readonly file: NodeFile
-  /** Takes frames that follow the last one. */
+  /** Applies frames that follow the last one. */
   take(frames: readonly Frame[]): Promise<void>
   last(): LastFrame
 }
 
-/** The close of the copy leaves the data file open. */
+/** Closing the copy leaves the data file open. */
 export function openNodeCopy(
   opening: CommitLogOpening,
   file: NodeFile,
@@ -146,8 +146,8 @@ export function openNodeCopy(
 export type PlaceInLog = typeof placeInLog
 
 /**
- * Whether a node can follow from the position of its file: `behind` where the log no longer has the
- * frames after it. Throws `not_possible` where the log has another frame there, or ends before.
+ * Whether a node can follow from its file's position; `behind` if the log lacks the next frames.
+ * Throws `not_possible` if the log has another frame there, or ends before.
  */
 export async function placeInLog(
   connection: Pick<Connection, 'query'>,
@@ -170,13 +170,13 @@ export async function placeInLog(
   return 'there'
 }
 
-/** Patroni needs less to demote a primary that was suspended. */
+/** Patroni demotes a suspended primary sooner. */
 const stale_primary_ms_max = 20_000
 
 /**
- * `placeInLog` for a database of several hosts. After a failover a stale primary answers for a
- * moment that the log ends early; so the log counts as set back only after `stale_primary_ms_max`
- * of such answers, and until then the database counts as away (`overloaded`).
+ * `placeInLog` for several hosts. After a failover a stale primary may answer that the log ends
+ * early. So the log counts as set back only after `stale_primary_ms_max` of such answers; until
+ * then the database counts as away (`overloaded`).
  */
 export function newPlaceFinder({ clock, database }: NodeSettings): PlaceInLog {
   const isLasting = newPatience(clock)
@@ -191,7 +191,7 @@ export function newPlaceFinder({ clock, database }: NodeSettings): PlaceInLog {
   }
 }
 
-/** True once calls, none `stale_primary_ms_max` after the one before, go on for as long. */
+/** True once calls have gone on for `stale_primary_ms_max` without a gap of that length. */
 function newPatience(clock: Clock): () => boolean {
   let first_ms = Number.NEGATIVE_INFINITY
   let last_ms = Number.NEGATIVE_INFINITY

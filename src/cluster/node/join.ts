@@ -1,6 +1,6 @@
 /**
- * How a node joins its cluster: it connects to a database with a known schema and finds the place
- * of its data file in the commit log. A file before the start of the commit log loads a snapshot.
+ * How a node joins its cluster: connects to a database with a known schema, and places its data
+ * file in the commit log. A file from before the start of the log loads a snapshot.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -21,7 +21,7 @@ export interface Joining extends Waiting {
   readonly status: StatusKeeper
   readonly connection: Connection
   readonly placeInLog: PlaceInLog
-  /** Registers the name of the node, with the position of its data file. */
+  /** Registers the node's name with the position of its data file. */
   register(file: NodeFile, seq: number): Promise<Registration>
 }
 
@@ -29,7 +29,7 @@ const round_trips_tried = 3
 /** Two attempts for each of the three renewals. */
 const round_trips_per_lease = 6
 
-/** The data file, at a position from which the commit log goes on. */
+/** The data file, at a position from which the log continues. */
 export async function join(joining: Joining): Promise<NodeFile> {
   const { connection, opening, status, settings } = joining
   const { partition, node } = settings

@@ -1,12 +1,12 @@
 /**
- * One life of a node: it joins the cluster, follows the owner as a standby, takes the ownership
- * over when the rules allow it, and owns the data until the close or until another node takes over.
+ * One life of a node: it joins, follows the owner as a standby, takes over when the rules allow it,
+ * and owns the data until the close or a takeover by another node.
  *
  *     join → follow ⇄ takeOver → own → end
  *
  * An owner answers only while it has its lease, and commits only while the row has its epoch. After
- * a takeover by another node the store has failed for good; its holder closes the engine and may
- * open it again, as a standby, in another life.
+ * a takeover the store has failed for good; its holder closes the engine and may open it again, as
+ * a standby, in another life.
  */
 import { keysOfType } from '../../codec/keys.ts'
 import { keepAlive, within } from '../../core/clock.ts'
@@ -38,18 +38,17 @@ import { notOwnerText, notReadyText, type StatusKeeper } from './status.ts'
 
 export interface NodeLife {
   /**
-   * Resolves once this node owns the data; the close of its tree ends the life. `rejoin` if the
-   * life has ended and another one has to join: the log no longer reaches back to this node, or the
-   * ownership was lost before its first use.
+   * Resolves once this node owns the data; closing its tree ends the life. `rejoin` if the node
+   * must join again: the log no longer reaches back to it, or the ownership was lost before its
+   * first use.
    */
   readonly owned: Promise<Tree | 'rejoin'>
   /** Stops waiting for the ownership: `owned` rejects with `shutting_down`. */
   leave(): void
-  /** The data of this node, before the join of its data file; undefined after its end. */
+  /** Undefined before the data file has joined and after the end. */
   data(): NodeData | undefined
   hasLease(): boolean
   append_ms(): number
-  /** Undefined except for an owner. */
   snapshots(): ReturnType<Snapshots['state']> | undefined
 }
 
@@ -63,17 +62,16 @@ export interface LifeOptions {
   readonly settings: NodeSettings
   readonly opening: CommitLogOpening
   readonly status: StatusKeeper
-  /** An operator wants another node as the owner. */
+  /** An operator requests a hand-over. */
   onHandOver(): void
-  /** This life has closed everything. */
   onEnd(): void
 }
 
 const start_id_bytes = 8
-/** With a key for each task or commit. */
+/** Key types with a key per task or commit. */
 const read_at_opening = ['change', 'due', 'outbox', 'queue', 'ended', 'replay'] as const
 const warm_every_ms = 250
-/** A hand-over waits no longer for the merge. */
+/** The longest that a hand-over waits for the merge. */
 const merge_ms_max = 20_000
 
 export function beginLife(options: LifeOptions): NodeLife {
@@ -141,7 +139,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     } catch (error) {
       if (!isOwnershipLost(error)) {
         await end()
-        // As for any other file that does not fit its log.
+        // Treated like any other file that does not fit its log.
         const has_failed = isFault(error) && error.code === 'store_failed'
         throw taken_name ?? (has_failed ? fault('not_possible', error.message) : error)
       }
@@ -153,7 +151,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     return 'rejoin'
   }
 
-  /** Checkpoints while this node still answers, so that it is a standby sooner afterwards. */
+  /** Checkpoints while the node still answers, so that it becomes a standby sooner. */
   async function prepareHandOver(): Promise<void> {
     const merged = copy?.tree.atRest(async () => {}).catch(() => {})
     await within(clock, merge_ms_max, Promise.resolve(merged))
@@ -178,7 +176,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     return registration
   }
 
-  /** Refuses a database that lacks what this node has. */
+  /** Refuses a database that lacks frames of this node. */
   async function checkPlace(found: Pick<Connection, 'query'>): Promise<void> {
     if (copy === undefined) return
     // A log that was set back may give another node the same epoch.
@@ -205,7 +203,7 @@ export function beginLife(options: LifeOptions): NodeLife {
       ...{ ...waiting, connection: work, claimant },
       onAway(reason) {
         onAway(reason)
-        // If the database is lost for good, the data file has everything.
+        // If the database is lost for good, the data file is complete.
         void tree.atRest(async () => {}).catch(() => {})
       },
       async take(frames) {
@@ -229,7 +227,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     }
   }
 
-  /** Sorts and reads from the disk what an opening reads, so that the takeover does not. */
+  /** Sorts and reads in advance what an opening reads, so that a takeover is quick. */
   function keepWarm(tree: CommitLogTree): void {
     if (clock.now_ms() < warmed_ms + warm_every_ms) return
     for (const type of read_at_opening) {
@@ -253,7 +251,7 @@ export function beginLife(options: LifeOptions): NodeLife {
     is_read = false
   }
 
-  /** Undefined if another node has taken over meanwhile: this one is a standby again. */
+  /** Undefined if another node was faster: this one stays a standby. */
   async function takeOver(
     { tree }: NodeCopy,
     following: Following,

@@ -1,6 +1,6 @@
 /**
- * The handle of a node, which `openEngine` takes as its commit log in PostgreSQL, and its status.
- * Each `open` is one life of the node (life.ts), one at a time; the status outlives a life.
+ * The handle of a node, which is the commit log of `openEngine`, and its status. Each `open` is one
+ * life of the node (life.ts), one at a time; the status outlives a life.
  */
 import { rm } from 'node:fs/promises'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -14,17 +14,17 @@ import { listenerIn, type NodeStatus, newStatusKeeper, notOwnerText } from './st
 export interface PostgresLog extends CommitLogSource {
   readonly node: string
   status(): NodeStatus
-  /** Called after each change of role; the returned function ends it. */
+  /** Called after each change of role; the returned function unsubscribes. */
   onRole(listener: (status: NodeStatus) => void): () => void
-  /** Called when an operator wants another node as the owner: close the engine then. */
+  /** Called when an operator requests a hand-over: close the engine then. */
   onHandOver(listener: () => void): () => void
   /** Stops waiting for the ownership: an `open` under way rejects with `shutting_down`. */
   leave(): void
-  /** A copy of this node's data that opens alone, in any role. Rejects as `Engine.backup`. */
+  /** A copy of this node's data that opens alone, in any role. Rejects like `Engine.backup`. */
   backup(path: string): Promise<BackupFile>
 }
 
-/** Throws `not_possible` for invalid options. Connects only once `openEngine` calls `open`. */
+/** Throws `not_possible` for invalid options. Connects at `open`. */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
   const settings = nodeSettings(options)
   const { node } = settings
@@ -49,7 +49,6 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
     if (refused !== undefined) throw refused
     const has = nodeDataText(tree, seq)
     const made = await tree.backup(path)
-    // A snapshot load may have begun meanwhile.
     const is_part = empty()
     if (is_part === undefined) return { ...made, has }
     await rm(made.path, { force: true })

@@ -1,6 +1,6 @@
 /**
- * The tree of a node as its owner uses it: it answers only while the lease holds, fails once the
- * ownership is lost, and gives the ownership up once it can no longer commit.
+ * The tree of an owner: answers only while the lease holds, fails once the ownership is lost, and
+ * gives it up once it can no longer commit.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -18,14 +18,14 @@ export interface OwnedTreeOptions {
   readonly clock: Clock
   readonly status: StatusKeeper
   readonly node: string
-  /** The database has lost commits, and `log_set_back` was emitted. */
+  /** The database has lost commits; `log_set_back` was emitted. */
   isSetBack(): boolean
-  /** A commit has no answer yet, and blocks all others. */
+  /** A commit is unanswered and blocks the others. */
   isInDoubt(): boolean
   close(): Promise<void>
 }
 
-/** Between two looks at whether the database is back that a close waits for. */
+/** A close checks this often whether the database is back. */
 const give_up_ms = 1_000
 
 export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree {
@@ -69,7 +69,7 @@ export function ownedTree(tree: CommitLogTree, options: OwnedTreeOptions): Tree 
   }
 }
 
-/** A retry finds this owner or the next one. */
+/** A retry finds this owner or the next. */
 function noLease(lost: Fault | undefined): Fault {
   const says = lost?.message ?? 'the database does not answer, so this node cannot either'
   return fault('overloaded', `${says}: try again`)

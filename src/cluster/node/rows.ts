@@ -1,11 +1,9 @@
 /**
- * The nodes of a cluster: a row for each name. It says which instance has the name, that the
- * instance lives (`beat` grows), and the position of its data file, after which truncation keeps
- * the commit log.
- *
- * A name belongs to the instance whose beat grows. Another instance watches the row on its own
- * clock and takes the name once the beat has not changed for `unchanged_ms_max`; a clean end frees
- * it at once, and so does a restart with the same file, which only one process can have.
+ * The nodes of a cluster, a row per name: the instance that has the name, its `beat`, and the
+ * position of its data file, after which truncation keeps the log. A name belongs to the instance
+ * whose beat grows. Another instance takes the name once its own clock has seen no beat for
+ * `unchanged_ms_max`; a clean end frees it at once, and so does a restart with the same file, which
+ * only one process can have.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -15,9 +13,9 @@ import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
 
 export interface NodeRow {
   readonly node: string
-  /** Position of its data file: it needs the commit log after that. */
+  /** Position of the data file; the node needs the log after it. */
   readonly seq: number
-  /** Position of its last frame, also in memory: a takeover goes on from there. */
+  /** Position of the last frame, also in memory; a takeover continues there. */
   readonly reached: number
   readonly beat: string
   /** False after a clean end. */
@@ -26,12 +24,12 @@ export interface NodeRow {
   readonly version: string
   /** Why it cannot become the owner; empty if it can. */
   readonly unfit: string
-  /** Since its last beat, by the clock of the database. */
+  /** Since the last beat, by the database's clock. */
   readonly seen_s: number
 }
 
 export async function readNodes(connection: Connection, partition: number): Promise<NodeRow[]> {
-  // The column is missing until a `cluster init` of this version, and 0 for nodes before it.
+  // The column is missing until `cluster init` of this version, and 0 for older nodes.
   const { rows } = await connection.query<NodeRow & { seq: string; reached: string }>({
     text: `SELECT node, seq::text, coalesce(to_jsonb(known)->>'reached', '0') AS reached,
       beat::text, instance <> '' AS is_registered, address, version, unfit,
@@ -45,7 +43,7 @@ export async function readNodes(connection: Connection, partition: number): Prom
   })
 }
 
-/** The first of these nodes that beats now: the row of a killed one is old. */
+/** The first of these nodes with a recent beat. */
 export async function firstAlive(
   connection: Connection,
   partition: number,
@@ -63,7 +61,7 @@ export async function firstAlive(
   }
 }
 
-/** False where there is none. One that runs enrols again at its next beat. */
+/** False if there is none. A running node registers again at its next beat. */
 export async function removeNodeRow(
   connection: Connection,
   partition: number,
@@ -77,7 +75,7 @@ export async function removeNodeRow(
 }
 
 export interface Registration {
-  /** The row has this position from the next beat on. */
+  /** The next beat writes this position. */
   report(seq: number): void
   beat(): void
   /** Frees the name; takes a beat at most. */
@@ -89,7 +87,7 @@ export interface RegistrationOptions extends Waiting {
   readonly partition: number
   readonly node: string
   readonly address: string
-  /** The same for each process with this file since the system started, or empty. */
+  /** Same for each process with this file since the system started, or empty. */
   readonly holder: string
   readonly start_id: string
   readonly seq: number
@@ -102,10 +100,9 @@ export interface RegistrationOptions extends Waiting {
 }
 
 const beat_ms = 1_000
-/** A row that is unchanged for this long, with late and lost beats, has no instance. */
+/** A row unchanged for this long has no instance, even with late and lost beats. */
 export const unchanged_ms_max = 4 * beat_ms
 const look_ms = 250
-/** A running node beats within this time. */
 const alive_ms = 2.5 * beat_ms
 
 interface Row {
@@ -141,7 +138,6 @@ export async function register(options: RegistrationOptions): Promise<Registrati
     return rowCount === 1
   }
 
-  /** Writes the row if it is unchanged since `seen`. */
   async function take(seen: Row): Promise<boolean> {
     const { rowCount } = await connection.query({
       text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
@@ -202,7 +198,7 @@ export async function register(options: RegistrationOptions): Promise<Registrati
         options.onTaken(nameTaken(node, row))
       }
     } catch {
-      // Other queries report the outage, and the next beat tries again.
+      // Other queries report the outage; the next beat tries again.
     }
     arm()
   }
@@ -238,7 +234,7 @@ export async function register(options: RegistrationOptions): Promise<Registrati
   }
 }
 
-/** The schema of an earlier version lacks the column until a `cluster init`. */
+/** An older schema lacks the column until `cluster init`. */
 async function hasReached(connection: Connection): Promise<boolean> {
   const { rows } = await connection.query<{ has_reached: boolean }>({
     text: `SELECT EXISTS (SELECT FROM pg_attribute WHERE attname = 'reached'

@@ -8,18 +8,18 @@ import type { SnapshotOptions } from '../snapshots/snapshots.ts'
 export interface PostgresLogOptions {
   /** `postgres://USER@HOST:PORT[,HOST:PORT]/DATABASE?sslmode=verify-full`, without a password. */
   readonly url: string
-  /** The name of this node: one for each data file. */
+  /** Names this node, one per data file. */
   readonly node: string
-  /** Where callers reach this node as the owner; other nodes send them there. Default none. */
+  /** Where callers reach this node as the owner; other nodes refer them there. Default none. */
   readonly address?: string
   /** Default 0. */
   readonly partition?: number
-  /** Another node takes over after this long without a renewal of the owner; default 5,000. */
+  /** Takeover after this long without a renewal by the owner; default 5,000. */
   readonly lease_ms?: number
-  /** Accepts a database whose settings can lose what was answered; default false. */
+  /** Accepts database settings that can lose what was answered; default false. */
   readonly unsafe?: boolean
   readonly snapshot?: SnapshotOptions
-  /** Replaces the system's in tests; it must never be set. */
+  /** Replaces the system's in tests; it must be monotonic. */
   readonly clock?: Clock
 }
 
@@ -30,13 +30,13 @@ export interface NodeSettings {
   readonly partition: number
   readonly lease_ms: number
   readonly snapshot: SnapshotOptions
-  /** Never set, forward or back. */
+  /** Monotonic: never set. */
   readonly clock: Clock
 }
 
 export const lease_default_ms = 5_000
 const lease_ms_min = 100
-/** The least time for an answer of the database, however short the lease. */
+/** Minimum wait for the database's answer, however short the lease. */
 const answer_ms_min = 1_000
 
 export function nodeSettings(options: PostgresLogOptions): NodeSettings {
@@ -58,7 +58,7 @@ export function answerMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): numbe
   return Math.max(lease_ms, answer_ms_min)
 }
 
-/** A renewal without an answer is sent again on another connection before the lease ends. */
+/** An unanswered renewal is repeated on another connection before the lease ends. */
 export function renewalMsMax({ lease_ms }: Pick<NodeSettings, 'lease_ms'>): number {
   return Math.max(lease_ms / 3, answer_ms_min)
 }

@@ -1,16 +1,15 @@
 /**
  * The status of a node: its role, its position and what it knows of the owner, with the sentences
- * that callers and operators read. The keeper changes it during a node's life, emits an event for
- * each change of role and each outage of the database, and calls the listeners. Times are those of
- * the steady clock.
+ * that callers and operators read. Changes of role and outages of the database emit events and call
+ * the listeners. Times are those of the steady clock.
  */
 import { type Clock, steadyClock } from '../../core/clock.ts'
 import { type Emit, emitNothing } from '../../core/events.ts'
 import { health_checks } from '../../core/health-checks.ts'
 
 /**
- * `joining`: before the first contact with the database, or while it loads a snapshot; `standby`:
- * it follows the owner; `owner`; `ended`: it gave the ownership up, lost it, or no longer waits.
+ * `joining`: not yet in contact with the database, or loading a snapshot; `standby`: follows the
+ * owner; `owner`; `ended`: gave the ownership up, lost it, or no longer waits.
  */
 export const roles = ['joining', 'standby', 'owner', 'ended'] as const
 
@@ -20,40 +19,36 @@ export interface NodeStatus {
   readonly role: Role
   readonly node: string
   readonly partition: number
-  /** The last one that this node has seen; 0 before. */
+  /** The last epoch seen; 0 before. */
   readonly epoch: number
-  /** Position of the last frame that this node has. */
+  /** Position of the node's last frame. */
   readonly seq: number
-  /** As this node last saw it; undefined while there is none. */
+  /** As last seen; undefined without one. */
   readonly owner: { readonly node: string; readonly address: string } | undefined
   /** Since when the database does not answer; undefined while it does. */
   readonly away_since_ms: number | undefined
-  /** In the words of the database or the system. */
   readonly away_reason: string | undefined
-  /** Why this standby cannot become the owner; undefined where it can. */
+  /** Why this standby cannot become the owner; undefined if it can. */
   readonly unfit: string | undefined
   /** Whether an owner may answer now. */
   readonly has_lease: boolean
-  /** Of a standby: when it last had everything that the database had. */
+  /** When a standby last had all that the database had. */
   readonly caught_up_ms: number | undefined
-  /** While it loads a snapshot, whose position `seq` is then. */
+  /** While a snapshot loads; `seq` is then its position. */
   readonly loading: { readonly bytes: number; readonly of_bytes: number } | undefined
-  /** Of a standby: position of the last frame that it has seen in the database. */
+  /** Of a standby: position of the last frame seen in the database. */
   readonly head_seq: number | undefined
   /** Of an owner: the time of the last append. */
   readonly append_ms: number
-  /** How many times it has become the owner since its program started. */
+  /** Since the program started. */
   readonly takeovers: number
   /** Of an owner: the newest snapshot, if there is one. */
   readonly snapshot: { readonly bytes: number; readonly written_ms: number } | undefined
-  /** Of an owner: bytes of the commit log after that; undefined until it has looked. */
+  /** Of an owner: bytes of the log after the snapshot; undefined until known. */
   readonly log_bytes: number | undefined
 }
 
-/**
- * Where to send a caller (to the address of the owner), or an operator (to the owner's machine),
- * who has asked a node that is not the owner.
- */
+/** Refers a caller (to the owner's address) or an operator (to its machine) to the owner. */
 export function notOwnerText(
   { node, role, owner }: NodeStatus,
   asks: 'caller' | 'operator' = 'caller',
@@ -68,7 +63,7 @@ export function notOwnerText(
 
 const ready_lag_s_max = 5
 
-/** Why this node cannot take over at once; undefined for a standby that can. */
+/** Why this node cannot take over at once; undefined for a ready standby. */
 export function notReadyText(status: NodeStatus): string | undefined {
   const { role, unfit } = status
   if (unfit !== undefined) return unfit
@@ -81,44 +76,44 @@ export function notReadyText(status: NodeStatus): string | undefined {
     : undefined
 }
 
-/** Why this node cannot commit or take over now; undefined while the database answers it. */
+/** Why this node cannot commit or take over now; undefined while the database answers. */
 export function commitLogError({ role, has_lease, away_reason }: NodeStatus): string | undefined {
   if (away_reason !== undefined) return away_reason
   return role === 'owner' && !has_lease ? health_checks.commit_log.no_lease : undefined
 }
 
-/** Seconds since a node last had all that was committed; undefined before it ever had. */
+/** Seconds since the node last had all commits; undefined before it ever had. */
 export function lagOf({ role, caught_up_ms }: NodeStatus): number | undefined {
   if (role === 'owner') return 0
   return caught_up_ms && Math.max(0, steadyClock.now_ms() - caught_up_ms) / 1000
 }
 
-/** How many frames a node lacks of those that it has seen; undefined before the first look. */
+/** Frames seen that the node lacks; undefined before the first check. */
 export function positionLagOf({ role, seq, head_seq }: NodeStatus): number | undefined {
   if (role === 'owner') return 0
   return head_seq === undefined ? undefined : Math.max(0, head_seq - seq)
 }
 
-/** In seconds; undefined without a snapshot, and except at the owner. */
+/** In seconds; undefined without a snapshot, and for nodes other than the owner. */
 export function snapshotAgeOf({ snapshot }: NodeStatus): number | undefined {
   return snapshot && Math.max(0, steadyClock.now_ms() - snapshot.written_ms) / 1000
 }
 
-/** For how many seconds the database has not answered; 0 while it does. */
+/** Seconds without an answer of the database; 0 while it answers. */
 export function awayOf({ away_since_ms }: NodeStatus): number {
   return away_since_ms === undefined ? 0 : (steadyClock.now_ms() - away_since_ms) / 1000
 }
 
 export interface StatusKeeper {
   current(): NodeStatus
-  /** Emits a change of the role. */
+  /** Emits a change of role. */
   set(changes: Partial<NodeStatus>): void
   emit: Emit
   onAway(reason: unknown): void
   onBack(): void
-  /** Called after each change of role; the returned function ends it. */
+  /** Called after each change of role; the returned function unsubscribes. */
   onRole(listener: (status: NodeStatus) => void): () => void
-  /** A life begins, which emits its events by this. */
+  /** Starts a life, whose events go to `emit`. */
   begin(emit: Emit): void
 }
 
@@ -126,7 +121,6 @@ export interface StatusSource {
   readonly node: string
   readonly partition: number
   readonly clock: Clock
-  /** What changes without `set`. */
   live(): Partial<NodeStatus>
 }
 

@@ -1,7 +1,7 @@
 /**
- * What the database has of a cluster: the owner of a partition, the nodes, the sizes, and what its
- * settings promise. Ages are by the clock of the database and decide nothing. Any role with the
- * rights of a node can read it.
+ * What the database knows of a cluster: the owner of a partition, the nodes, sizes, and what its
+ * settings guarantee. Ages are by the database's clock and decide nothing. The rights of a node
+ * suffice to read it.
  */
 import { type Clock, pause } from '../../core/clock.ts'
 import { version } from '../../core/version.ts'
@@ -13,10 +13,10 @@ import { type OwnerRow, readOwnerRow } from '../ownership/owner-row.ts'
 
 export interface NodeReport {
   readonly node: string
-  /** `gone`: it has ended, or has not renewed its row for a minute. */
+  /** `gone`: ended, or no beat for a minute. */
   readonly role: 'owner' | 'standby' | 'gone'
   readonly address: string
-  /** Of its last frame, by its last beat; `lag` frames follow. The owner has all. */
+  /** Of the last frame, as of the last beat; `lag` frames follow. The owner has all. */
   readonly position: number
   readonly lag: number
   readonly version: string
@@ -29,7 +29,7 @@ export interface ClusterStatus {
   readonly cluster: string
   readonly schema_version: number
   readonly partition: number
-  /** Null without an owner; `is_alive`: it renewed its row during the look. */
+  /** Null without an owner; `is_alive`: it renewed its row during the check. */
   readonly owner: {
     readonly node: string
     readonly address: string
@@ -55,7 +55,7 @@ export interface ClusterStatus {
   }
   /** Where an answered op is durable. */
   readonly durable: string
-  /** The setting by which an answered op can be lost, as a sentence; null without one. */
+  /** The setting by which an answered op can be lost, as a sentence; null if none. */
   readonly risk: string | null
   readonly warnings: readonly string[]
 }

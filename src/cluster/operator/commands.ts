@@ -1,7 +1,6 @@
 /**
- * The operator's commands on a cluster, by its database: hand the ownership over, and remove a node
- * that is gone. A request to hand over is in the row of the owner, which reads it with its next
- * renewal.
+ * Operator commands on a cluster, through its database: hand over the ownership, and remove a node
+ * that is gone. The owner reads a request to hand over from its row at the next renewal.
  */
 import { type Clock, pause, steadyClock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -14,7 +13,7 @@ import { givesSign, isSeen } from './cluster-status.ts'
 
 const answer_ms_max = 10_000
 
-/** Accepts unsafe settings of the database. Throws `not_possible` for an invalid url. */
+/** Accepts unsafe database settings. Throws `not_possible` for an invalid url. */
 export function operatorConnection(url: string, purpose: string): Connection {
   const database = databaseOf(url, 'operator', true)
   return newConnection({ database, purpose, clock: steadyClock, answer_ms_max })
@@ -24,7 +23,7 @@ export interface HandedOver {
   readonly from: string
   readonly to: string
   readonly epoch: number
-  /** From the request until the other node had the ownership. */
+  /** From the request to the takeover. */
   readonly ms: number
 }
 
@@ -38,8 +37,8 @@ const poll_ms = 20
 const drain_ms_max = 60_000
 
 /**
- * Resolves once another node (`to`, if given) owns the partition. Otherwise rejects with
- * `not_possible` and withdraws the request.
+ * Resolves once another node (`to`, if given) owns the partition. Otherwise withdraws the request
+ * and rejects with `not_possible`.
  */
 export async function handOver(
   connection: Connection,
@@ -96,7 +95,7 @@ async function request(
   })
 }
 
-/** Throws unless a standby that can take over at once beats now. */
+/** Throws unless a running standby can take over at once. */
 async function checkStandby(
   connection: Connection,
   { partition, clock, to }: Asked & { readonly to?: string | undefined },
@@ -123,8 +122,8 @@ function noStandby(node: string, seen: readonly string[]): Fault {
 }
 
 /**
- * Removes the row of a node, so that no log stays for it; the node may join again. Rejects with
- * `not_possible` for a node that runs or is unknown.
+ * Removes a node's row, so that the log is not kept for it; the node may join again. Rejects with
+ * `not_possible` for a running or unknown node.
  */
 export async function removeNode(
   connection: Connection,

@@ -1,9 +1,7 @@
 /**
- * From a cluster whose database is lost to a file: marks the data file of a stopped node as a copy,
- * like a backup, so that it opens alone with its data.
- *
- * Two owners of one state diverge, so this is refused while the database has the cluster and all
- * that the file has. A node that starts on the file later is refused.
+ * Turns the data file of a stopped node into a standalone copy, like a backup, when the cluster's
+ * database is lost. Two owners of one state diverge, so this is refused while the database has the
+ * cluster and all that the file has. A node that starts on the file later is refused.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -15,19 +13,17 @@ import { type Connection, isAway, sqlState } from '../database/connection.ts'
 import { readCluster } from '../database/schema.ts'
 import { placeInLog } from '../node/file.ts'
 
-/** SQL state: no database has this name. */
+/** SQL state: unknown database. */
 const no_database = '3D000'
 
 export interface Detaching {
   readonly position: number
-  /** What the file has, in words. */
   readonly has: string
-  /** Why the node cannot go on with its database. */
   readonly reason: string
 }
 
 /**
- * Undefined, without a change, unless `isWanted`. Rejects with `not_possible`, `file_held` or
+ * Undefined, without a change, unless `isWanted`. Rejects: `not_possible`, `file_held`,
  * `not_a_database`.
  */
 export async function detachFile(
@@ -64,7 +60,7 @@ async function detachingOf(
   throw fault('not_possible', `${says}: start the node with it (serve --commit-log URL)`)
 }
 
-/** Why a node with this file cannot use the database; undefined if that has all of the file. */
+/** Why the node cannot use the database; undefined if the database has all of the file. */
 export async function lostReason(
   connection: Connection,
   { mark, manifest }: Pick<NonNullable<ReadOnlyFile['node']>, 'mark' | 'manifest'>,
@@ -79,7 +75,7 @@ export async function lostReason(
   } catch (error) {
     const state = sqlState(error)
     const is_set_back = isFault(error) && error.code === 'not_possible' && error.cause === undefined
-    // A wrong password, for one, says nothing about the cluster.
+    // Others, such as a wrong password, say nothing about the cluster.
     if (isAway(error) || state === no_database || is_set_back) return (error as Error).message
     throw error
   }

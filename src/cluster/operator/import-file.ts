@@ -1,11 +1,8 @@
 /**
- * From a file to a cluster: writes the state of a closed data file as the first snapshot of an
- * empty partition. The file is read under its lock and never changed; it may be that of a stopped
- * node whose database is lost.
- *
- * One transaction at the end completes the import, only if no node has ever owned the partition.
- * The log begins with an empty frame after position 1, so each node sees that it must load the
- * snapshot.
+ * Writes the state of a closed data file as the first snapshot of an empty partition. The file is
+ * read under its lock and never changed; a stopped node's file works too. One transaction at the
+ * end completes the import, only if no node has ever owned the partition. The log begins with an
+ * empty frame after position 1, so each node sees that it must load the snapshot.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -31,7 +28,7 @@ import { lostReason } from './detach-file.ts'
 
 export interface ImportFileOptions {
   readonly partition: number
-  /** Throws for a state of another program or of a newer format. */
+  /** Throws for the state of another program or a newer format. */
   check(file: ReadOnlyFile): void
   /** Default 1 MiB. */
   readonly chunk_bytes?: number
@@ -96,12 +93,12 @@ async function write(
   const id = systemChance.bytes(snapshot_id_bytes)
   const last_crc = frame.readUInt32BE(4)
   const draft: SnapshotDraft = { partition, epoch: 0, id, seq, last_crc }
-  // Removes what an unfinished import left.
+  // Removes the rest of an unfinished import.
   await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
   const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes)
   const size = await writeSnapshot(connection, draft, chunks)
   await connection.inTransaction(async (ask) => {
-    // The new `renewal` makes a node that waits to be the first owner look again.
+    // The new `renewal` makes a node that waits to be the first owner check again.
     const { rowCount } = await ask({
       text: `UPDATE conveyor.owner SET renewal = renewal + 1 WHERE partition = $1 AND epoch = 0
         AND NOT EXISTS (SELECT 1 FROM conveyor.log WHERE partition = $1)`,

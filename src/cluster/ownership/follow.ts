@@ -1,7 +1,7 @@
 /**
- * A standby: takes the owner's commits into its own tree, and takes over when the rules allow it.
- * No time of day decides: the owner counts as gone once it has released its row, or once the row
- * has not changed for its lease and a margin, measured on this node's steady clock.
+ * A standby: applies the owner's commits and takes over when the rules allow it. No time of day
+ * decides: the owner is gone once it has released its row, or once this node's steady clock has
+ * seen the row unchanged for its lease and a margin.
  */
 import { pause } from '../../core/clock.ts'
 import type { Frame } from '../../store/commit-log/frame.ts'
@@ -13,14 +13,14 @@ import { damaged, readBatch, readHead } from './postgres-log.ts'
 export interface Following extends Waiting {
   readonly connection: Connection
   readonly claimant: Claimant
-  /** Position of this node's last frame. */
+  /** Position of the last frame. */
   seq(): number
   take(frames: readonly Frame[]): Promise<void>
-  /** Whether this node can become the owner: checked now, or at most a second ago. */
+  /** Checked now, or at most a second ago. */
   isEligible(now: boolean): Promise<boolean>
   /** Id of the commit log. */
   readonly log_id: Buffer
-  /** What the database had at `asked_ms`; `head_seq` is its last position. */
+  /** The database's state at `asked_ms`; `head_seq` is its last position. */
   onSeen(row: OwnerRow, asked_ms: number, head_seq: number): Promise<void>
 }
 
@@ -30,7 +30,6 @@ export interface Taken {
   readonly taken_ms: number
 }
 
-/** Between two looks at the row and the log. */
 const poll_ms = 50
 /** Added to the lease, because the owner's clock may run slower. */
 const margin = { of_lease: 0.1, ms_min: 100 }
@@ -40,8 +39,8 @@ export function takeoverWaitMs(lease_ms: number): number {
 }
 
 /**
- * Follows until this node has the ownership; `behind` if the commit log no longer reaches back to
- * it. Rejects with `shutting_down` once this node stops waiting.
+ * Follows until this node has the ownership; `behind` if the log no longer reaches back to it.
+ * Rejects with `shutting_down` once this node leaves.
  */
 export async function follow(following: Following): Promise<Taken | 'behind'> {
   const { connection, clock, claimant } = following
@@ -49,7 +48,7 @@ export async function follow(following: Following): Promise<Taken | 'behind'> {
   let seen_ms = 0
   let is_away = false
 
-  /** Takes the next frames; false once there are none. */
+  /** Applies the next frames; false if there are none. */
   async function takeNext(): Promise<boolean | 'behind'> {
     const seq = following.seq()
     const frames = await readBatch(connection, claimant.partition, seq)
@@ -109,7 +108,7 @@ export async function follow(following: Following): Promise<Taken | 'behind'> {
   throw waitEnded()
 }
 
-/** Takes all frames; complete after a takeover, because no other node can append. */
+/** Applies all frames; complete after a takeover, because no other node can append. */
 export async function catchUp(following: Following): Promise<void> {
   const { connection, claimant } = following
   for (;;) {
@@ -121,7 +120,7 @@ export async function catchUp(following: Following): Promise<void> {
   }
 }
 
-/** Throws for frames that do not follow the last one or belong to another commit log. */
+/** Throws for frames out of order or of another log. */
 function checked(frames: readonly Frame[], { seq, log_id }: Following): readonly Frame[] {
   const is_right = frames[0]?.seq === seq() + 1 && frames.every(({ id }) => id.equals(log_id))
   if (!is_right) throw damaged(seq())

@@ -1,12 +1,11 @@
 /**
- * The ownership of a node, from the takeover until its release or loss. The owner renews its row
- * each third of the lease, and may answer for the length of the lease after it *sent* a renewal
- * that succeeded, by a clock that is never set. A standby waits longer than that before it takes
- * over, so the two never answer at the same time. Only a renewal counts: an append changes nothing
- * that a standby watches.
+ * The ownership of a node, from the takeover to its release or loss. The owner renews its row each
+ * third of the lease and may answer for one lease after it *sent* a successful renewal, by a
+ * monotonic clock. A standby waits longer than that, so two nodes never answer at the same time.
+ * Appends do not count as renewals.
  *
- * A lease that has run out is not lost: while the database is away no node can take over, and the
- * next renewal restores it. It is lost once the row has another epoch.
+ * A lease that ran out is not lost: while the database is away no node can take over, and the next
+ * renewal restores it. It is lost once the row has another epoch.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
@@ -18,37 +17,36 @@ export interface Lease {
   readonly epoch: number
   /** Whether this node may answer now. */
   isValid(): boolean
-  /** Resolves once it is; with false after its loss or release, or once the node has left. */
+  /** True once valid; false after its loss or release, or once the node has left. */
   untilValid(waiting: Pick<Waiting, 'left' | 'hasLeft'>): Promise<boolean>
   /** Why the ownership is lost. */
   lost(): Fault | undefined
-  /** Calls once, and immediately if the lease is lost already. */
+  /** Calls once, at once if the lease is lost already. */
   onLost(listener: (reason: Fault) => void): void
-  /** Counts as lost although the row still has this node. */
+  /** Treats the lease as lost although the row still has this node. */
   lose(reason: Fault): void
-  /** Releases the row and ends the renewals. While the database is away it retries for a lease. */
+  /** Releases the row and stops renewing. While the database is away it retries for a lease. */
   release(): Promise<void>
   close(): void
 }
 
 export interface LeaseOptions {
   readonly connection: Connection
-  /** Never set, forward or back. */
+  /** Monotonic: never set. */
   readonly clock: Clock
   readonly partition: number
   readonly epoch: number
   readonly lease_ms: number
   /** When the takeover was sent. */
   readonly taken_ms: number
-  /** An operator wants another node as the owner. Called once. */
+  /** An operator requests a hand-over. Called once. */
   onHandOver(): void
-  /** A renewal took so long that the next one may come too late. */
+  /** A renewal was so slow that the next may come too late. */
   onSlow(ms: number): void
   onAway(reason: unknown): void
   onBack(): void
 }
 
-/** Renewals in the time of a lease. */
 const renewals_per_lease = 3
 const slow_share = 0.5
 const release_retry_ms = 100

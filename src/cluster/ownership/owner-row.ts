@@ -1,10 +1,8 @@
 /**
- * The row that says which node owns a partition. The epoch grows by one with each takeover, and
- * each append asks for it, so a former owner can add nothing (postgres-log.ts). `renewal` grows
- * while the owner lives. A `released` row may be taken at once.
- *
- * No statement here compares times of day: a reader measures on its own clock for how long the row
- * stays the same.
+ * The row of a partition's owner. The epoch grows by one with each takeover, and each append checks
+ * it, so a former owner cannot append (postgres-log.ts). `renewal` grows while the owner lives. A
+ * `released` row may be taken at once. No statement compares times of day: a reader measures on its
+ * own clock for how long the row is unchanged.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Connection } from '../database/connection.ts'
@@ -18,13 +16,12 @@ export interface OwnerRow {
   readonly address: string
   readonly lease_ms: number
   readonly released: boolean
-  /** The node that an operator wants as the next owner; `*` for any other. */
+  /** The requested next owner; `*` for any other node. */
   readonly hand_over_to: string
   readonly file_id: string
   readonly boot_id: string
 }
 
-/** What a node writes into the row when it takes it. */
 export interface Claimant extends Identity {
   readonly partition: number
   readonly node: string
@@ -63,7 +60,7 @@ export async function readOwnerRow(
 
 /**
  * Makes the claimant the owner if the row is unchanged since `seen`. Resolves with the new epoch,
- * or undefined where another node was faster. After a lost answer `isOwn` says who has the row.
+ * or undefined if another node was faster. After a lost answer `isOwn` says who has the row.
  */
 export async function takeOwnerRow(
   connection: Connection,
@@ -90,14 +87,12 @@ export async function takeOwnerRow(
   return rowCount === 1 ? seen.epoch + 1 : undefined
 }
 
-/**
- * Whether an earlier process of this node has the row; it has ended, since this one has its file.
- */
+/** Whether an earlier process of this node has the row; it has ended, as this one has its file. */
 export function isOwn(row: OwnerRow, { node, file_id, boot_id }: Claimant): boolean {
   return boot_id !== '' && row.node === node && row.file_id === file_id && row.boot_id === boot_id
 }
 
-/** False in another epoch. `hand_over_to` is the node that an operator wants as the next owner. */
+/** False in another epoch. `hand_over_to` is the requested next owner. */
 export async function renewOwnerRow(
   connection: Connection,
   partition: number,
@@ -127,8 +122,8 @@ export async function releaseOwnerRow(
 const lost = new WeakSet<object>()
 
 /**
- * The failure of an engine whose node is no longer the owner. Unlike after other failures, its
- * program may close it and open it again at once, as a standby.
+ * The failure of an engine that is no longer the owner. Unlike after other failures, its program
+ * may reopen it at once, as a standby.
  */
 export function ownershipLost(): Fault {
   const made = fault('store_failed', 'another node owns the data now')

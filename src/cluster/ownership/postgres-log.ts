@@ -1,12 +1,11 @@
 /**
- * The commit log in PostgreSQL: a row for each frame. An append inserts its row only while the row
- * of the owner has this node's epoch, and locks that row until its commit; so a takeover and an
- * append exclude each other, and no frame of an older epoch follows one of a newer.
+ * The commit log in PostgreSQL, a row per frame. An append inserts only while the owner's row has
+ * this node's epoch, and locks that row until its commit; so takeovers and appends exclude each
+ * other, and no frame of an older epoch follows one of a newer.
  *
- * An append without an answer is looked up at its position: either the row is ours, or the append
- * is sent again, which the primary key makes harmless. A row that was found may exist at this
- * server alone (the wait for a synchronous standby was cut off), so it counts only after a later
- * commit of our own has succeeded.
+ * An unanswered append is looked up: either the row is ours, or the append is repeated, which the
+ * primary key makes harmless. A row found may be on this server alone (the wait for a synchronous
+ * standby was cut off), so it counts only after a later commit of ours has succeeded.
  */
 import { type Clock, keepAlive, pause } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -23,9 +22,9 @@ export interface PostgresLogPort {
   /** As `CommitLog.end`. */
   release(): Promise<void>
   onMerged(seq: number): void
-  /** An append that was sent at this time has succeeded. */
+  /** An append sent at this time has succeeded. */
   onAppended(sent_ms: number): void
-  /** An append has no answer and is looked up. */
+  /** An append is unanswered and looked up. */
   onAway(reason: unknown): void
 }
 
@@ -41,7 +40,7 @@ const look_up_text = `WITH renewed AS (
     SELECT substring(frame from 1 for 32) FROM conveyor.log WHERE partition = $1 AND seq = $2
   ) AS head`
 
-/** Such an append is looked up like one without an answer. */
+/** Such an append is looked up like an unanswered one. */
 const no_count = 'the database does not say whether a row was added: is a proxy in front of it?'
 
 /** Unique violation: the position has a row. */
@@ -64,9 +63,9 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   }
 
   /**
-   * The outcome of an append without an answer. A row that is found is durable, because this
-   * statement also renews the row of the owner and commits after it. A row that commits while the
-   * statement waits for the owner's row is not found; the next insert meets it.
+   * The outcome of an unanswered append. A row found is durable, because this statement also renews
+   * the owner's row and commits after it. A row that commits while the statement waits for the
+   * owner's row is not found; the next insert meets it.
    */
   async function lookUp(seq: number, frame: Buffer): Promise<'durable' | 'fenced' | 'missing'> {
     const { rows } = await connection.query<{ is_owner: boolean; head: Buffer | null }>({
@@ -129,7 +128,7 @@ export function postgresCommitLog(port: PostgresLogPort): CommitLog {
   }
 }
 
-/** Bytes of frames in one read; at least one frame. */
+/** Bytes of one read; at least one frame. */
 const batch_bytes = 4 * 1024 * 1024
 const batch_frames_max = 512
 
@@ -155,7 +154,7 @@ export async function readBatch(
   return frames
 }
 
-/** Position of the last frame; 0 where there is none. */
+/** Position of the last frame; 0 if none. */
 export async function readHead(
   connection: Pick<Connection, 'query'>,
   partition: number,

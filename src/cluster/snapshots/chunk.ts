@@ -1,7 +1,6 @@
 /**
- * A snapshot as bytes: entries in key order, cut into chunks. A chunk is a sealed frame with a
- * checksum, the id of its snapshot and its number from 1, so that a damaged, missing or foreign
- * chunk is never taken for the next one.
+ * A snapshot as bytes: entries in key order, in chunks. A chunk is a sealed frame with a checksum,
+ * its snapshot's id and its number from 1, so a damaged, missing or foreign chunk is detected.
  */
 import { encodeChange, encodedBytes } from '../../store/changes/change-encoding.ts'
 import {
@@ -56,12 +55,12 @@ export function chunkIn(bytes: Buffer, id: Buffer, number: number): Frame | unde
 export function* stateIn(entries: Iterable<Entry>): Generator<Entry> {
   for (const { key, value } of entries) {
     if (key === manifest_key || key === node_mark_key) continue
-    // LMDB reads each value into the same buffer, whose `length` alone says how much is valid.
+    // LMDB reuses the buffer; only `length` says how much is valid.
     yield { key, value: Buffer.from(value.buffer, value.byteOffset, value.length) }
   }
 }
 
-/** Reads the first item now, which opens the transaction that the others are read in. */
+/** Reads the first item now, which opens the transaction for the others. */
 export function begun<T>(items: Iterable<T>): Iterable<T> {
   const rest = items[Symbol.iterator]()
   const first = rest.next()

@@ -1,7 +1,7 @@
 /**
- * Loads the newest snapshot into the data file of a node: empties the file, writes chunk after
- * chunk in key order, and the position last. Until then the mark has `is_loading`, so a killed node
- * starts the load again. Memory holds a few chunks, whatever the size of the state.
+ * Loads the newest snapshot into a node's data file: empties it, writes the chunks in key order,
+ * and the position last. Until then the mark has `is_loading`, so a killed node starts again.
+ * Memory holds a few chunks.
  */
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -40,7 +40,7 @@ export interface LoadedBytes {
 const commit_bytes = 4 * 1024 * 1024
 const clear_keys = 4_096
 
-/** The loaded file; without a snapshot it is empty, at position 0. */
+/** The loaded file; empty, at position 0, without a snapshot. */
 export async function loadSnapshot(load: SnapshotLoad): Promise<NodeFile> {
   const { tree, file, partition, connection } = load
   const id = file.manifest.id
@@ -73,7 +73,7 @@ async function clear({ tree, hasLeft }: SnapshotLoad): Promise<void> {
   }
 }
 
-/** False if a later snapshot has replaced this one meanwhile. */
+/** False if a later snapshot replaced this one. */
 async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boolean> {
   const { partition, tree, clock, emit, node, connection } = load
   const { chunks, bytes: of_bytes, seq } = snapshot

@@ -1,17 +1,16 @@
 /**
- * The rows of snapshots. The row of a snapshot precedes its chunks and gets `chunks` once all are
- * there; until then no node loads it. Each change checks the epoch, as an append does, so a former
- * owner neither completes nor removes a snapshot.
+ * The rows of snapshots. A snapshot's row precedes its chunks and gets `chunks` once all are there;
+ * until then no node loads it. Each change checks the epoch, so a former owner neither completes
+ * nor removes a snapshot.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Ask, Connection } from '../database/connection.ts'
 
-/** A snapshot that is being written. */
 export interface SnapshotDraft {
   readonly partition: number
   readonly epoch: number
   readonly id: Buffer
-  /** Of the last frame in it. */
+  /** Of its last frame. */
   readonly seq: number
   readonly last_crc: number
 }
@@ -53,8 +52,8 @@ async function addChunk(
 }
 
 /**
- * Writes chunk after chunk. No node loads an unfinished snapshot, and the next truncation removes
- * it. `step` runs after each chunk, with the bytes so far, and rejects to end the work.
+ * Writes chunk after chunk; the next truncation removes an unfinished snapshot. `step` runs after
+ * each chunk, with the bytes so far, and rejects to end the work.
  */
 export async function writeSnapshot(
   connection: Connection,

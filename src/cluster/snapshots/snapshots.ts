@@ -1,8 +1,7 @@
 /**
- * Decides when an owner writes a snapshot, and runs the thread that writes it: once the log after
- * the last snapshot is longer than the state and than `log_bytes_min`. So snapshots cost no more
- * than the log itself, and the state bounds the log and a join. One is written at a time; a failed
- * one is tried again after `retry_ms`.
+ * Decides when an owner writes a snapshot: once the log after the last one is longer than the state
+ * and than `log_bytes_min`. So snapshots cost no more than the log, and the state bounds the log
+ * and a join. A thread writes one at a time; a failed one is retried after `retry_ms`.
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, pause, steadyClock, within } from '../../core/clock.ts'
@@ -22,7 +21,7 @@ export interface SnapshotOptions {
   readonly chunk_bytes?: number
   /** Default 16 MiB. */
   readonly bytes_per_s_max?: number
-  /** Between two looks at the length of the log; default 1,000. */
+  /** Interval of checks of the log's length; default 1,000. */
   readonly check_ms?: number
   /** After a failure; default 60,000. */
   readonly retry_ms?: number
@@ -37,7 +36,6 @@ export const snapshot_defaults: Required<SnapshotOptions> = {
 }
 
 export interface Snapshots {
-  /** The newest snapshot, and the size of the commit log after it. */
   state(): Pick<NodeStatus, 'snapshot' | 'log_bytes'>
   /** Ends a snapshot under way. */
   close(): Promise<void>
@@ -49,17 +47,16 @@ export interface SnapshotsPort {
   readonly emit: Emit
   readonly options: SnapshotOptions
   readonly job: Omit<SnapshotJob, 'behind_bytes_max' | 'bytes_per_s_max' | 'chunk_bytes'>
-  /** A separate connection. */
   connect(): Connection
 }
 
-/** For the tenure of an owner. */
+/** Lives for the tenure of an owner. */
 export function newSnapshots(port: SnapshotsPort): Snapshots {
   const { tree, clock, emit, job } = port
   const options = { ...snapshot_defaults, ...port.options }
   const { node } = job
   let running: SnapshotThread | undefined
-  /** Bytes written before the newest snapshot, as this tenure counts them. */
+  /** Bytes written before the newest snapshot, counted in this tenure. */
   let covered_bytes: number | undefined
   let newest: NodeStatus['snapshot']
   let is_closed = false
@@ -68,7 +65,6 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     close = resolve
   })
   const writtenBytes = (): number => tree.numbers?.().written_bytes ?? 0
-  /** A snapshot is due once the log after the last one is longer. */
   const dueBytes = (): number => Math.max(options.log_bytes_min, tree.numbers?.().used_bytes ?? 0)
 
   async function write(): Promise<number> {
@@ -163,16 +159,15 @@ async function readLog({ connect, job, clock }: SnapshotsPort) {
 interface SnapshotThread {
   /** Rejects if the snapshot failed or its outcome is unknown. */
   readonly written: Promise<WrittenSnapshot>
-  /** Resolves when the thread has ended, after the truncation. */
+  /** Resolves at the thread's end, after the truncation. */
   readonly ended: Promise<void>
-  /** Ends the thread, and so `ended`. */
   stop(): Promise<void>
 }
 
-/** After this a thread that has not obeyed `stop` is terminated. */
+/** A thread that has not stopped by then is terminated. */
 const stop_ms_max = 2_000
 
-/** Writes one snapshot in a worker thread. `atRest` runs its work between two checkpoints. */
+/** Writes one snapshot in a worker thread. `atRest` runs its work between checkpoints. */
 function startSnapshot(
   job: SnapshotJob,
   atRest: (work: () => Promise<void>) => Promise<void>,

@@ -1,12 +1,10 @@
 /**
- * Removes what a complete snapshot makes superfluous: earlier snapshots, unfinished ones, and the
- * log before it. The row at the position of the newest snapshot stays, so that a node that has
- * loaded it can check that the log continues from there.
- *
- * For a node seen in the last hour the log stays that it has yet to read, unless that is larger
- * than a snapshot: such a node loads the snapshot. So the log is at most about twice the size of
- * the state. The clock of the database decides about space only. Each statement removes little, so
- * that commits do not wait and vacuuming keeps up.
+ * Removes what a complete snapshot replaces: earlier and unfinished snapshots, and the log before
+ * it. The row at its position stays, so that a node that has loaded it can check that the log
+ * continues there. For a node seen in the last hour its unread log stays, unless that is larger
+ * than a snapshot: then the node loads the snapshot. So the log is at most about twice the state.
+ * The database's clock decides about space only. Statements remove little, so that commits do not
+ * wait and vacuuming keeps up.
  */
 import type { Connection } from '../database/connection.ts'
 import { newestSnapshot, owned } from './rows.ts'
@@ -15,18 +13,18 @@ export interface TruncationOptions {
   readonly connection: Connection
   readonly partition: number
   readonly epoch: number
-  /** Bytes of the log that stay for a node that is behind. */
+  /** Bytes of the log that stay for a node behind. */
   readonly behind_bytes_max: number
   /** Called after each statement; rejects to end the work. */
   step(): Promise<void>
 }
 
-/** Removed by one statement; at least a frame. */
+/** Removed per statement; at least a frame. */
 const step_bytes = 8 * 1024 * 1024
 const step_frames_max = 2_000
 const step_chunks = 8
 
-/** The position of the first frame that stays; 0 without a snapshot. */
+/** Position of the first frame that stays; 0 without a snapshot. */
 export async function truncate(options: TruncationOptions): Promise<number> {
   const { connection, partition, epoch, step } = options
   const newest = await newestSnapshot(connection, partition)
@@ -48,7 +46,7 @@ export async function truncate(options: TruncationOptions): Promise<number> {
   }
 }
 
-/** All but the newest complete one, and those that a node still loads. */
+/** Keeps the newest complete one and those that a node still loads. */
 async function removeSnapshots(
   { connection, partition, epoch, step }: TruncationOptions,
   newest: Buffer | undefined,

@@ -1,10 +1,9 @@
 /**
  * The script of the snapshot thread: one snapshot, with its own connection and an LMDB read
- * transaction that sees the state at one checkpoint. It writes at `bytes_per_s_max`, which leaves
- * the database and the disk to commits.
+ * transaction at one checkpoint. `bytes_per_s_max` leaves the database and disk to commits.
  *
- * It posts `ready`, waits for `pin`, opens the transaction, during which no checkpoint may run, and
- * posts `pinned`, then `done` or `failed`. `stop` ends it sooner.
+ * It posts `ready`, waits for `pin`, opens the transaction while no checkpoint runs, posts
+ * `pinned`, then `done` or `failed`. `stop` ends it sooner.
  */
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
