@@ -1,11 +1,10 @@
 /**
- * A Bloom filter over one family of keys, the refs: it reports keys that are certainly not in the
- * tree, so a task with a new ref costs no lookup. A key sets three bits of one word; bits are never
- * cleared.
+ * A Bloom filter over one family of keys, the refs, so that a task with a new ref costs no lookup.
+ * A key sets three bits of one word; bits are never cleared.
  *
- * There are no false negatives: keys are added before their commit, and nothing is reported absent
- * until all keys of the tree have been read: those in memory at once, those in the file after
- * commits, in small parts and only while lookups are made.
+ * There are no false negatives: keys are added before their commit, and no key is reported absent
+ * before all keys of the tree were read: those in memory at once, those in the file after commits,
+ * in small parts and only while lookups are made.
  */
 import type { Key, KeyRange } from '../codec/keys.ts'
 import { hashOf } from './changes/hash-index.ts'
@@ -16,18 +15,18 @@ export interface BloomFilter {
   isAbsent(key: Key): boolean
   /** Call before a commit that may put the key into the tree. */
   add(key: Key): void
-  /** Reads the next keys that the tree held at the start, if there was a lookup and it is time. */
+  /** Reads the next keys of the file, if there was a lookup and the pause is over. */
   fill(): void
 }
 
 export interface BloomFilterBounds {
-  /** Words of 32 bits, powers of two. The filter grows between the two, one word per key. */
+  /** 32-bit words, powers of two. The filter grows between the two, one word per key. */
   readonly words_min: number
   readonly words_max: number
-  /** Keys read after a commit, and at once when the filter is made. */
+  /** Keys read after a commit, and at once at the start. */
   readonly keys_per_commit: number
   readonly keys_at_first: number
-  /** Reading pauses for so many times as long as it took. */
+  /** Reading pauses for this multiple of the time it took. */
   readonly pause_factor: number
 }
 
@@ -66,7 +65,7 @@ export function newBloomFilter(
     if (key.charCodeAt(0) === family) addHash(hashOf(key))
   }
 
-  /** One more bit of the hash chooses the word, so the bits that are set must be in both halves. */
+  /** One more bit of the hash selects the word, so each set bit is copied to both halves. */
   function double(): void {
     const twice = new Int32Array(2 * words.length)
     twice.set(words)
@@ -74,7 +73,7 @@ export function newBloomFilter(
     words = twice
   }
 
-  /** Returns where to go on; undefined at the end of the range. */
+  /** Returns where to continue; undefined at the end of the range. */
   function readKeys(begin: Key, count: number): Key | undefined {
     let left = count
     for (const { key } of below.range(begin, to, false)) {
@@ -106,7 +105,7 @@ export function newBloomFilter(
       try {
         unread_from = readKeys(unread_from, keys_per_commit)
       } catch {
-        // A broken tree is reported to the reads that need it.
+        // A broken tree is reported by the reads that need it.
       }
       const ended_ms = performance.now()
       resumes_ms = ended_ms + pause_factor * (ended_ms - began_ms)
@@ -114,7 +113,7 @@ export function newBloomFilter(
   }
 }
 
-/** Three bits of a word. The low bits of the hash choose the word, all of them these bits. */
+/** The low bits of the hash select the word, all of its bits these three. */
 function bitsOf(hash: number): number {
   const mixed = Math.imul(hash, 0x9e3779b1)
   return (1 << (mixed >>> 27)) | (1 << ((mixed >>> 22) & 31)) | (1 << ((mixed >>> 17) & 31))

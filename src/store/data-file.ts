@@ -1,6 +1,4 @@
-/**
- * The data file of an engine: this process reads it, and another one writes it.
- */
+/** The data file of an engine: this process reads it, and a child process writes it. */
 import { fault } from '../core/faults.ts'
 import { newCheckpointProcess } from './commit-log/checkpoint-process.ts'
 import { copy_mark } from './commit-log/log-mark.ts'
@@ -8,7 +6,7 @@ import type { LmdbTree } from './lmdb/lmdb-tree.ts'
 import { type OpenLmdbOptions, openLmdbTree } from './lmdb/open.ts'
 
 export interface DataFileOptions extends Omit<OpenLmdbOptions, 'backup_mark'> {
-  /** The descriptor that holds the lock of the file. */
+  /** Holds the lock of the file. */
   readonly lock_fd?: number
 }
 

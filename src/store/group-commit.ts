@@ -2,14 +2,14 @@
  * Group commit: makes the engine's Store from a Tree.
  *
  * A transaction runs at once on the main thread and writes into the open group's change buffer.
- * While one commit is in flight, the transactions that arrive form the next group, so one sync
- * serves many. A transaction sees all earlier ones, durable or not, and resolves only after its own
- * commit and every earlier one; one without writes, or one that throws, waits for the commits that
- * it may have read. Views read durable state only.
+ * While one commit is in flight, the next transactions form a group, so one sync serves many. A
+ * transaction sees all earlier ones, durable or not, and resolves only after its own commit and
+ * every earlier one; one that writes nothing or throws waits for the commits that it may have read.
+ * Views read durable state only.
  *
- * If a commit is refused for lack of disk space, the open group is refused with it, because it may
- * have read the refused changes. After any other failure every open and later update rejects with
- * `store_failed`, and `onFail` is called once.
+ * A commit refused for lack of disk space takes the open group with it, which may have read the
+ * refused changes. After any other failure every open and later update rejects with `store_failed`,
+ * and `onFail` is called once.
  */
 import type { Key } from '../codec/keys.ts'
 import { systemClock } from '../core/clock.ts'
@@ -37,12 +37,11 @@ interface Group {
 export interface StoreOptions {
   /** Called once, when a commit has failed. */
   readonly onFail?: (failure: Fault) => void
-  /** Of the keys in this tree. */
   readonly filter?: BloomFilter
   readonly emit?: Emit
-  /** A commit that takes longer is logged. */
+  /** A slower commit is logged. */
   readonly slow_commit_ms?: number
-  /** Free bytes from which on requests are taken. */
+  /** Requests are refused below. */
   readonly free_bytes_min?: number
 }
 
@@ -50,7 +49,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
   const { onFail, filter, emit = emitNothing, free_bytes_min = 0 } = options
   let open: Group = newGroup(newChangeBuffer())
   let in_flight: Group | undefined
-  /** The buffer of the last commit, for the group that opens next. */
+  /** The last commit's buffer, for the next group. */
   let recycled: ChangeBuffer = newChangeBuffer()
   let failure: Fault | undefined
   let closing: Promise<void> | undefined
@@ -115,7 +114,7 @@ export function storeOf(tree: Tree, options: StoreOptions = {}): Store {
     return done.then(() => result)
   }
 
-  /** A refusal may show what was read, so it waits for those commits as every answer does. */
+  /** A refusal may show what was read, so it waits for those commits like any answer. */
   async function refused(error: unknown): Promise<never> {
     const reason = unavailable()
     if (reason !== undefined) throw reason
@@ -238,7 +237,7 @@ function newGroup(changes: ChangeBuffer): Group {
     resolve = yes
     reject = no
   })
-  // Each update adds a reaction of its own; a group without one must not be an unhandled rejection.
+  // Each update adds its own reaction; a group without one must not be an unhandled rejection.
   done.catch(() => {})
   return { changes, began_ms: 0, done, resolve, reject }
 }
@@ -247,7 +246,7 @@ function textOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** The first entries of a range of the tree under these change buffers, the newest buffer first. */
+/** The first entries of a range under these change buffers, the newest buffer first. */
 export function scanOver(
   tree: Pick<Tree, 'range'>,
   buffers: readonly ChangeBuffer[],

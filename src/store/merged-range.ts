@@ -1,7 +1,4 @@
-/**
- * A merge iterator: one range over several sources in key order, such as the change buffers over a
- * tree and the tree itself.
- */
+/** A merge iterator: one range over several sources, such as change buffers over a tree. */
 import type { Change } from './changes/change-buffer.ts'
 import type { Entry } from './store.ts'
 
@@ -11,8 +8,8 @@ interface Source {
 }
 
 /**
- * Each source is in key order, descending with `reverse`. If several sources have a key, the first
- * source wins. Deleted keys are left out and counted.
+ * Each source is in key order, descending with `reverse`. For a key in several sources the first
+ * one wins. Deleted keys are skipped and counted.
  */
 export function* mergedRange(
   sources: readonly Iterable<Change>[],

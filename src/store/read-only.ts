@@ -1,6 +1,6 @@
 /**
- * Reads a closed data file without any change: what the commit log holds beyond LMDB is laid over
- * it in memory. The caller holds the lock.
+ * Reads a closed data file without any change: frames that LMDB lacks are overlaid in memory. The
+ * caller holds the lock.
  */
 
 import { closeSync, openSync, statSync } from 'node:fs'
@@ -29,30 +29,27 @@ import type { BackupFile, Entry, View } from './store.ts'
 import type { Tree } from './tree.ts'
 
 export interface ReadOnlyFile extends View {
-  /** Commits that are in the commit log alone. */
+  /** Commits that only the commit log has. */
   readonly commits: number
-  /** Of the copy of a node. */
   readonly node: NodeCopyFile | undefined
-  /** As that of a store. */
   damage(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** What the node had merged when it ended; the rest was in its commit log, which is elsewhere. */
+/** The merged state of an ended node; the rest is in its commit log, elsewhere. */
 export interface NodeCopyFile {
   readonly mark: NodeMark
   readonly manifest: Manifest
   /** Such as `all up to position 7, …`. */
   readonly says: string
-  /** Why it is not opened. */
   readonly refusal: Fault
-  /** A copy that opens alone. Rejects as `Engine.backup`. */
+  /** A copy that opens alone. Rejects like `Engine.backup`. */
   backup(path: string): Promise<BackupFile>
 }
 
 /**
- * Rejects with the fault that an opening would meet. `path` has no symbolic links. With
- * `takes_nodes` the copy of a node is read too, where it has a whole state.
+ * Rejects with the fault of an opening. `path` has no symbolic links. `takes_nodes` also reads the
+ * complete copy of a node.
  */
 export async function openReadOnly(
   path: string,
@@ -88,7 +85,7 @@ export async function openReadOnly(
         const both = [changes.range(from, to, reverse), tree.range(from, to, reverse)]
         for (const { key, value } of limit > 0 ? mergedRange(both, reverse) : []) {
           if (key === manifest_key || key === node_mark_key) continue
-          // LMDB reads each value into the same buffer.
+          // LMDB reuses the buffer.
           found.push({ key, value: Buffer.from(value) })
           if (found.length >= limit) break
         }
@@ -103,14 +100,13 @@ export async function openReadOnly(
 }
 
 interface ReadOnlyTree extends Pick<Tree, 'get' | 'range' | 'close'> {
-  /** As that of `LmdbTree`. */
   damage(): Promise<string[]>
   usage(): Pick<FileUsage, 'end_bytes'>
 }
 
 const damage_max = 100
 
-/** Throws as `openLmdbTree`; a read throws `not_a_database` for a page that is damaged. */
+/** Rejects like `openLmdbTree`; a read throws `not_a_database` for a damaged page. */
 async function openPages(path: string): Promise<ReadOnlyTree> {
   const magic = await magicOf(path)
   if (magic !== 'both') throw magic === 'one' ? openingFault(path, damaged_meta) : notOurs(path)

@@ -1,6 +1,6 @@
 /**
- * A store that only reads, over a tree that another process changes. A transaction that writes is
- * refused. Each transaction and view is synchronous, so it sees one state.
+ * A read-only store over a tree that another process changes. A transaction that writes is refused.
+ * Transactions and views are synchronous, so each sees one state.
  */
 import type { Fault } from '../core/faults.ts'
 import { scanOver } from './group-commit.ts'
@@ -8,9 +8,9 @@ import type { Store, Tx, View } from './store.ts'
 import type { Tree } from './tree.ts'
 
 export interface ReadingStoreOptions {
-  /** Why nothing is read now; undefined while something is. */
+  /** Why reads fail now; undefined while they work. */
   readonly unavailable: () => Fault | undefined
-  /** Why nothing is written. */
+  /** The fault of a write. */
   readonly refusal: () => Fault
 }
 

@@ -1,9 +1,8 @@
 /**
- * The last steps of a restore: a checked copy takes the place of a data file and of its commit log.
- *
- * The copy waits under a second name beside the data file. Its rename to this name decides: before
- * it the old file counts, with its commit log; after it the new one, because each opening first
- * finishes a decided restore. A kill at any step leaves one of the two whole.
+ * The last steps of a restore: a checked copy replaces a data file and its commit log. The copy
+ * waits under a second name beside the data file. Its rename to this name decides: before it the
+ * old file counts, after it the new one, because each opening first finishes a decided restore. A
+ * kill at any step leaves one of the two whole.
  */
 import { constants, existsSync } from 'node:fs'
 import { copyFile, link, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -13,22 +12,19 @@ import { type FileLock, lockFile } from './disk/file-lock.ts'
 import { fileFault, syncFolder, syncPath, writeFault } from './disk/file-system.ts'
 import { type OwnerRecord, readOwner } from './disk/owner-file.ts'
 
-/**
- * What belongs to a data file. The owner record and LMDB's table of readers say nothing once their
- * process has ended.
- */
+/** The files of a data file that outlive its process. */
 const ends = ['', '-log-0', '-log-1', '.key', '.key.new']
 
-/** A file of this name takes the place of the data file at the next opening. */
+/** Replaces the data file at the next opening. */
 const restoredPath = (path: string): string => `${path}.restore-decided`
 const restoredKeyPath = (path: string): string => `${restoredPath(path)}.key`
 
-/** The child process of an owner that was killed ends after one commit at most. */
+/** A killed owner's child process ends after one commit at most. */
 const left_behind = { ms_max: 10_000, pause_ms: 20 }
 
 /**
- * Locks the data file at `path` as `lockFile` does, after a restore that was cut off is finished.
- * Waits for what an owner that has ended left behind.
+ * Like `lockFile`, after finishing an interrupted restore. Waits for the child process of an owner
+ * that has ended.
  */
 export async function lockDataFile(path: string): Promise<FileLock | undefined> {
   const until_ms = performance.now() + left_behind.ms_max
@@ -52,7 +48,7 @@ export async function lockDataFile(path: string): Promise<FileLock | undefined> 
   }
 }
 
-/** False where nothing is known of the owner. */
+/** False if nothing is known of the owner. */
 function hasEnded(owner: OwnerRecord | undefined): boolean {
   if (owner === undefined) return false
   try {
@@ -64,15 +60,15 @@ function hasEnded(owner: OwnerRecord | undefined): boolean {
 }
 
 /**
- * Keeps the data file and what belongs to it under names that begin with `aside`, and answers with
- * them. Nothing is removed: each gets a second name, but a key a copy, because another key is
- * written into the file. The caller must hold the lock.
+ * Links the data file and its companions to names that begin with `aside`, and returns them.
+ * Nothing is removed; a key is copied, because another is written into its file. The caller must
+ * hold the lock.
  */
 export async function keepAside(path: string, aside: string): Promise<string[]> {
   const kept: string[] = []
   for (const end of ends) {
     const size = await bytesOf(path + end)
-    // An empty data file is the lock's.
+    // The lock creates an empty data file.
     if (size === undefined || (end === '' && size === 0)) continue
     try {
       if (end.startsWith('.key')) await copyFile(path + end, aside + end, constants.COPYFILE_EXCL)
@@ -92,8 +88,8 @@ async function bytesOf(path: string): Promise<number | undefined> {
 }
 
 /**
- * Decides for the copy at `from`, closed and synced, and for the key file at `key_from`, unless the
- * one in place fits; and finishes. All must be in one file system. The caller must hold the lock.
+ * Replaces the data file by the closed, synced copy at `from`, and the key file by `key_from`
+ * unless the present one fits. All in one file system. The caller must hold the lock.
  */
 export async function putRestored(
   path: string,

@@ -1,21 +1,21 @@
 /**
- * Reports slow commits: each one that took too long, and, once, one that is still under way by
- * then, because a disk that hangs ends none. One timer serves all commits.
+ * Reports commits that took too long and, once, one that still runs by then, because a disk that
+ * hangs ends none. One timer serves all commits.
  */
 import { systemClock } from '../core/clock.ts'
 import type { EventFields } from '../core/event-table.ts'
 
 export interface SlowWatch {
   began(now_ms: number): void
-  /** Nothing happens where none is under way. */
+  /** A no-op without a commit under way. */
   ended(now_ms: number, fields?: EventFields): void
-  /** For how long one is under way; 0 where none is. */
+  /** Age of the commit under way, else 0. */
   ms(): number
-  /** Whether one is under way that was reported. */
+  /** Whether the commit under way was reported. */
   isSlow(): boolean
 }
 
-/** `emit` gets `ms`, `is_under_way` where it is, and the fields of the end where it has ended. */
+/** `emit` gets `ms`, `is_under_way` while it runs, and the fields of its end. */
 export function newSlowWatch(slow_ms: number, emit: (fields: EventFields) => void): SlowWatch {
   let began_ms: number | undefined
   let is_armed = false

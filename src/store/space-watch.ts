@@ -1,18 +1,16 @@
 /**
- * Knows whether the disk is full, and emits `no_space` once when writes begin to be refused, and
- * `space_back` once when there is room again.
- *
- * After a refusal a little more than the minimum must be free, so that the state does not flip each
- * second. After the store has refused a commit, one must have succeeded too: not every full disk
- * reports it.
+ * Knows whether the disk is full; emits `no_space` once when writes begin to be refused, and
+ * `space_back` once when there is room again. After a refusal a little more than the minimum must
+ * be free, so that the state does not flip each second. After a refused commit one must have
+ * succeeded too: not every full disk reports it.
  */
 import type { Clock } from '../core/clock.ts'
 import type { Emit } from '../core/events.ts'
 
 export interface SpaceWatch {
-  /** Whether requests are refused, however small, until more is free. */
+  /** Whether all requests are refused until more is free. */
   isFull(): boolean
-  /** A request was refused before it came to the store; a large one where others have room. */
+  /** A request was refused before the store; a large one where others have room. */
   refused(): void
   commitRefused(): void
   committed(): void
@@ -23,15 +21,14 @@ export interface SpaceWatchOptions {
   readonly emit: Emit
   readonly clock: Clock
   readonly freeBytes: () => number | undefined
-  /** Below it no request is taken. */
+  /** Requests are refused below. */
   readonly free_bytes_min: number
 }
 
-/** So many must be free until requests are taken again. */
+/** Requests are accepted again from here on. */
 export const freeBytesAgain = (free_bytes_min: number): number =>
   Math.ceil(free_bytes_min * (1 + 1 / 8))
 
-/** Between two looks at a disk that was full. */
 const look_ms = 250
 
 export function newSpaceWatch(options: SpaceWatchOptions): SpaceWatch {

@@ -1,9 +1,7 @@
 /**
- * Changes by key, in memory: the writes of transactions until their commit and, after it, the
- * memtable of a commit log segment.
- *
- * Changes are encoded one after the other in one arena (change-encoding), without an object
- * per change. A hash index finds the last change of a key; a sorted index is built when a range is
+ * Changes by key, in memory: the writes of transactions until their commit, then the memtable of a
+ * commit log segment. They are encoded in one arena (change-encoding), without an object per
+ * change. A hash index finds the last change of a key; a sorted index is built when a range is
  * first read. Returned values are slices of the arena, valid until the buffer is changed.
  */
 import type { Key } from '../../codec/keys.ts'
@@ -18,41 +16,39 @@ import {
 import { hashOf, newHashIndex } from './hash-index.ts'
 import { newSortedIndex } from './sorted-index.ts'
 
-/** One key and its new value, `null` for a delete. */
+/** A key and its new value, `null` for a delete. */
 export interface Change {
   readonly key: Key
   readonly value: Buffer | null
 }
 
-/** Iterates over the last change of each key, in the order in which they were written. */
+/** Iterates over the last change of each key, in the order of writing. */
 export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
-  /** Number of keys with a change. */
   readonly size: number
-  /** Undefined if the key has no change, `null` if it is deleted. */
+  /** Undefined without a change, `null` for a delete. */
   get(key: Key): Buffer | null | undefined
   /** Copies the value. */
   put(key: Key, value: Buffer | null): void
   /** Sets the state that `undo` returns to. */
   mark(): void
   undo(): void
-  /** The keys that begin with this character, in no order; one may come more than once. */
+  /** The keys that begin with this character, unordered and possibly repeated. */
   family(first_character: number): Iterable<Key>
   /** In key order. Nothing may be put during the iteration. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
 
-  /** Number of changes, overwritten ones included. */
+  /** Changes, including overwritten ones. */
   count(): number
-  /** Bytes of the arena in use: the offset of the next change. */
+  /** Used bytes of the arena: the offset of the next change. */
   bytes(): number
   arena(): Buffer
-  /** Grows the arena to at least `bytes`. */
   reserve(bytes: number): void
   /** Copies the encoded changes to `at` in another arena. */
   copyTo(arena: Buffer, at: Offset): void
   /** Makes the changes visible in `target`, whose arena has a copy of them at `at`. */
   indexInto(target: ChangeBuffer, at: Offset): void
-  /** Makes the change at `offset` of the arena visible as the last of its key. */
+  /** Makes the change at `offset` visible as the last of its key. */
   index(offset: Offset, hash: number): void
   /** Sets `bytes` after changes were copied into the arena. */
   extendTo(bytes: number): void
@@ -60,10 +56,9 @@ export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
 
 export interface ArenaOptions {
   readonly first_bytes: number
-  /** `clear` replaces an arena that is larger. */
+  /** `clear` replaces a larger arena. */
   readonly kept_bytes_max: number
   readonly allocate: (bytes: number) => Buffer
-  /** Of the hash index. */
   readonly first_slots?: number
 }
 
@@ -84,7 +79,7 @@ export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuff
   let marked_end = 0
   const last_by_key = newHashIndex(first_slots)
   let sorted = newSortedIndex()
-  /** The first so many changes are in the sorted index. */
+  /** The changes before this count are in the sorted index. */
   let sorted_count = 0
 
   const hashAt = (n: number): number => entries[2 * n] as number
@@ -185,7 +180,6 @@ export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuff
   }
 }
 
-/** A buffer with these changes. */
 export function changesOf(changes: Iterable<readonly [Key, Buffer | null]>): ChangeBuffer {
   const buffer = newChangeBuffer()
   for (const [key, value] of changes) buffer.put(key, value)

@@ -5,16 +5,13 @@
  *     2  bytes of the value, ffffffff for a delete (4)
  *     6  key, then value
  *
- * An arena is a buffer that holds many of them; an offset is the first byte of one in its arena.
+ * An arena is a buffer with many changes; an offset is a change's first byte in its arena.
  */
 import type { Key } from '../../codec/keys.ts'
 
 export type Offset = number
 
-/**
- * Keys are byte strings, read and written as Latin-1. Node's buffers have these two methods, which
- * its types lack.
- */
+/** Keys are byte strings, as Latin-1. Node's buffers have these methods, its types lack them. */
 export interface KeyBytes {
   latin1Write(key: string, at: number): number
   latin1Slice(from: number, to: number): string
@@ -28,8 +25,8 @@ export function encodedBytes(key: Key, value: Buffer | null): number {
 }
 
 /**
- * Writes the change at `offset`; the arena must have room for it. The key char by char: a key is
- * short and has been read so for its hash, and a call of `latin1Write` takes longer.
+ * Writes the change at `offset`; the arena must have room. The key is written char by char, because
+ * keys are short and a call of `latin1Write` takes longer.
  */
 export function encodeChange(arena: Buffer, offset: Offset, key: Key, value: Buffer | null): void {
   const value_field = value === null ? deleted : value.length
@@ -44,13 +41,12 @@ export function encodeChange(arena: Buffer, offset: Offset, key: Key, value: Buf
   if (value !== null && value.length > 0) arena.set(value, offset + header_bytes + key.length)
 }
 
-/** The end of a change, where the next one may begin. */
 export function nextOffset(arena: Buffer, offset: Offset): Offset {
   const value_bytes = Math.max(0, valueBytesAt(arena, offset))
   return keyStart(offset) + keyBytesAt(arena, offset) + value_bytes
 }
 
-/** Where the key of a change begins. The value follows the key. */
+/** The value follows the key. */
 export function keyStart(offset: Offset): number {
   return offset + header_bytes
 }
@@ -78,7 +74,7 @@ export function valueAt(arena: Buffer, offset: Offset): Buffer | null {
   return arena.subarray(from, from + value_bytes)
 }
 
-/** The first byte of the key; keys are never empty. */
+/** Keys are never empty. */
 export function firstByteAt(arena: Buffer, offset: Offset): number {
   return arena[keyStart(offset)] as number
 }

@@ -1,34 +1,31 @@
 /**
- * A hash table from a key to the offset of its last change in an arena (change-encoding): one
- * array of integers, which the garbage collector need not trace. Open addressing, at most half
- * full. A slot is a hash and the offset plus one, so zeros are free slots and untouched memory is
- * not used.
+ * A hash table from a key to the offset of its last change in an arena, as one array of integers,
+ * which the garbage collector need not trace. Open addressing, at most half full. A slot is a hash
+ * and the offset plus one, so zeros are free slots and untouched memory is not used.
  */
 import type { Key } from '../../codec/keys.ts'
 import { systemChance } from '../../core/clock.ts'
 import { hasKeyAt, haveSameKey, type Offset } from './change-encoding.ts'
 
 export interface HashIndex {
-  /** Number of keys. */
   size(): number
-  /** -1 if the key has no change. All offsets of the index are in `arena`. */
+  /** -1 without a change. All offsets of the index are in `arena`. */
   get(arena: Buffer, key: Key, hash: number): Offset
-  /** The last change of the key at `offset`, which must be in the index. */
+  /** The key at `offset` must be in the index. */
   lastOf(arena: Buffer, offset: Offset, hash: number): Offset
-  /** Makes the change at `offset` the last of its key. */
   set(arena: Buffer, offset: Offset, hash: number): void
   clear(): void
 }
 
-/** Random, so that callers cannot choose keys that collide. Nothing stored depends on it. */
+/** Random, so that callers cannot choose colliding keys. Nothing stored depends on it. */
 const seed = systemChance.bytes(4).readInt32BE(0)
 
 let last_key: Key = ''
 let last_hash = 0
 
 /**
- * FNV-1a with a final mix, so that the low bits depend on the whole key. The last result is kept,
- * because a key is looked up in several indexes in a row.
+ * FNV-1a with a final mix, so that the low bits depend on the whole key. The last result is cached:
+ * a key is looked up in several indexes in a row.
  */
 export function hashOf(key: Key): number {
   if (key === last_key) return last_hash
@@ -41,15 +38,15 @@ export function hashOf(key: Key): number {
 }
 
 const free = 0
-/** `clear` halves a table that has more slots than this for each key it held. */
+/** `clear` halves a table with more slots per key. */
 const slots_per_key_max = 32
 
-/** `first_slots`, a power of two, is room for half as many keys before it grows in one pause. */
+/** `first_slots` is a power of two; half as many keys fit before the first resize. */
 export function newHashIndex(first_slots = 256): HashIndex {
   let slots = new Int32Array(2 * first_slots)
   let size = 0
 
-  /** The slot of the key at `offset`, or the free one where it belongs. */
+  /** The slot of the key at `offset`, or the free one for it. */
   function slotOf(arena: Buffer, offset: Offset, hash: number): number {
     const mask = slots.length - 1
     let at = (hash << 1) & mask

@@ -1,34 +1,32 @@
 /**
- * Keys in byte order. `SortedKeys` keeps them in order at every moment; `SortedIndex` puts off the
- * sorting until a range is read, because most keys of a change buffer are only looked up by name.
+ * Keys in byte order. `SortedKeys` is always sorted; `SortedIndex` sorts when a range is read,
+ * because most keys of a change buffer are only looked up by name.
  */
 import type { Key } from '../../codec/keys.ts'
 import { firstByteAt, keyAt, type Offset } from './change-encoding.ts'
 
 export interface SortedKeys {
-  /** A key that is there already is not added again. */
+  /** Ignores a key that is there already. */
   add(key: Key): void
   remove(key: Key): void
-  /** From `from` to `to`, excluded. The keys must not change during the iteration. */
+  /** `to` is excluded. The keys must not change during the iteration. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Key>
 }
 
 export interface SortedIndex {
-  /** Adds the key of the change at `offset`; a key may come more than once. */
+  /** A key may come more than once. */
   add(arena: Buffer, offset: Offset): void
   /** Each key once. All offsets are in `arena`; nothing may be added during the iteration. */
   range(arena: Buffer, from: Key, to: Key, reverse: boolean): Iterable<Key>
 }
 
-/**
- * Keys that share the first byte: those in order, and the changes whose keys are not sorted yet.
- */
+/** Keys with the same first byte: those sorted, and the changes not sorted yet. */
 interface Bucket {
   readonly sorted: SortedKeys
   readonly unsorted: Offset[]
 }
 
-/** Keeps one bucket per first byte and sorts a bucket when a range first covers it. */
+/** One bucket per first byte, sorted when a range first covers it. */
 export function newSortedIndex(): SortedIndex {
   const buckets: (Bucket | undefined)[] = []
 
@@ -60,8 +58,8 @@ export function newSortedIndex(): SortedIndex {
 const chunk_keys_max = 512
 
 /**
- * A list of chunks of bounded size: an insertion shifts one chunk, and a range starts with two
- * binary searches. A chunk is empty only if it is the only one.
+ * Chunks of bounded size: an insertion shifts one chunk, and a range starts with two binary
+ * searches. A chunk is empty only if it is the only one.
  */
 export function newSortedKeys(): SortedKeys {
   const chunks: Key[][] = [[]]

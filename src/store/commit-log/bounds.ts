@@ -1,13 +1,12 @@
 /**
- * The bounds of a commit log segment, and of one commit of a checkpoint.
- *
- * A checkpoint writes each page once and of each key only the last change, so a larger segment
- * makes a change cheaper: with a million waiting tasks a task's life writes 96 kB into the data
- * file at 32 MiB, and 30 kB at 128. The price is memory, a longer close, and a longer recovery.
+ * The bounds of a commit log segment, and of one commit of a checkpoint. A larger segment makes a
+ * change cheaper, because a checkpoint writes each page once and only the last change of each key:
+ * with a million waiting tasks a task's life writes 96 kB into the data file at 32 MiB, 30 kB at
+ * 128. The price is memory, a longer close and a longer recovery.
  */
 import { totalmem } from 'node:os'
 
-/** The size of one commit: short, and large enough for neighbours to share pages. */
+/** Short, and large enough for neighbours to share pages. */
 export interface SliceBounds {
   readonly changes_max: number
   readonly bytes_max: number
@@ -16,11 +15,11 @@ export interface SliceBounds {
 /** Commits four times as large cost no less in total. */
 export const slice_bounds: SliceBounds = { changes_max: 4_096, bytes_max: 1024 * 1024 }
 
-/** Bounds of the active segment: the bytes of its frames and the memory of its index. */
+/** Bounds of the active segment's frames and of its index. */
 export interface CommitLogBounds {
-  /** From here on a checkpoint starts, unless one runs. */
+  /** A checkpoint starts here, unless one runs. */
   readonly checkpoint_bytes: number
-  /** Here commits wait for the checkpoint. */
+  /** Commits wait for the checkpoint here. */
   readonly bytes_max: number
   readonly slice: SliceBounds
 }
@@ -28,14 +27,14 @@ export interface CommitLogBounds {
 const mib = 1024 * 1024
 const [usual_min, usual_max] = [32 * mib, 128 * mib]
 
-/** By the limit `checkpoint_bytes`; 0 goes by the memory that this process may have. */
+/** By the limit `checkpoint_bytes`; 0 derives it from the memory available to the process. */
 export function boundsFor(given: number): CommitLogBounds {
   const bytes = given === 0 ? usualBytes() : given
   return { checkpoint_bytes: bytes, bytes_max: 2 * bytes, slice: slice_bounds }
 }
 
 function usualBytes(): number {
-  // Where the system sets no bound it is 0, or more than there is.
+  // Without a bound of the system it is 0, or more than there is.
   const bound = process.constrainedMemory()
   const memory = Math.min(totalmem(), bound === 0 ? Number.POSITIVE_INFINITY : bound)
   return Math.min(Math.max(usual_min, Math.floor(memory / 64)), usual_max)

@@ -1,10 +1,7 @@
 /**
- * The script of the checkpoint process (commit-log/checkpoint-process): opens LMDB and does one job
- * after the other. A job is read from standard input, a head in JSON on a line, then its frames,
- * and begins when all of it is read. Answers are lines of JSON on standard output.
- *
- * It ends at most one LMDB commit after the process that started it, because another one may open
- * the data file then.
+ * The script of the checkpoint process: opens LMDB and does one job at a time. A job on standard
+ * input is a line of JSON, then its frames; answers on standard output are lines of JSON. It ends
+ * at most one LMDB commit after its parent, because another process may open the data file then.
  */
 import { writeSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
@@ -15,7 +12,7 @@ import { openWritableTree } from '../lmdb/commits.ts'
 import type { SliceBounds } from './bounds.ts'
 import { runWriteJob } from './checkpoint.ts'
 
-/** A job without its frames, which follow; ids in hex. */
+/** A job without its frames; ids in hex. */
 export interface JobHead {
   readonly bytes: number
   readonly commit_log?: {
@@ -32,20 +29,18 @@ export type ChildMessage =
   /** After each commit of a job but the last. */
   | { readonly says: 'committed' }
   | { readonly says: 'done' }
-  /** `no_space`: nothing of it counts, and it may be repeated. */
+  /** `no_space`: nothing of the job counts, and it may be repeated. */
   | { readonly says: 'failed'; readonly error: string; readonly no_space?: boolean }
 
-/** Without a job for so long it ends, and its memory is free. */
+/** It ends after this time without a job, to free its memory. */
 const idle_ms = 10_000
 
 const [path = '', parent = ''] = process.argv.slice(-2)
-// The signals of a terminal or a service manager are for the process that started this one.
+// Signals of a terminal or a service manager are for the parent.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 try {
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-} catch {
-  // Then it runs at the usual priority.
-}
+} catch {}
 const opening = openWritableTree(path)
 opening.catch(() => {})
 const idle = newAlarm(systemClock, end)
@@ -69,7 +64,7 @@ process.stdin.on('data', (chunk: Buffer) => {
   void run(job, frames)
 })
 
-/** What follows the head; undefined while the head is not whole. */
+/** The bytes after the head; undefined while it is incomplete. */
 function takeHead(chunk: Buffer): Buffer | undefined {
   const end_at = chunk.indexOf('\n')
   head_text.push(end_at < 0 ? chunk : chunk.subarray(0, end_at))
@@ -102,8 +97,8 @@ async function run({ commit_log, manifest, ...rest }: JobHead, bytes: Buffer): P
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     say({ says: 'failed', error: text, no_space: isFull(error) })
-    // Nothing was written if its own measure of the disk was too small. Where LMDB has failed,
-    // memory may be corrupt.
+    // Nothing was written if its own check found too little space. If LMDB has failed, memory may
+    // be corrupt.
     if (!isFull(error) || (error as Error).cause !== undefined) process.exit()
   }
   wait()
@@ -121,7 +116,7 @@ function end(): void {
   process.exit()
 }
 
-/** At once, because the work between two commits leaves the event loop no turn. */
+/** Synchronous: between two commits the event loop gets no turn. */
 function say(message: ChildMessage): void {
   const line = Buffer.from(`${JSON.stringify(message)}\n`)
   for (let at = 0; at < line.length; ) {

@@ -1,11 +1,9 @@
 /**
- * Writes into the data file, each in a child process: LMDB may corrupt the memory of a process in
- * which a write of its fails. So this process only reads.
- *
- * The child starts with the first write, ends itself after some seconds without one, and ends at
- * the latest with this process. It inherits the descriptor that holds the lock of the data file, so
- * no other process opens the file before it has ended. A child that dies is replaced once, because
- * a write that broke off is simply repeated: until it is complete the commit log has all of it.
+ * Writes into the data file, in a child process: a failed write of LMDB may corrupt the memory of
+ * its process, so this one only reads. The child starts with the first write and ends after some
+ * idle seconds, or with this process. It inherits the descriptor of the file's lock, so no other
+ * process opens the file before it has ended. A child that dies is replaced once, and the write
+ * repeated: until it is complete the commit log has all of it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +18,7 @@ import type { ChildMessage, JobHead } from './checkpoint-child.ts'
 import { checkpointScript } from './checkpoint-script.ts'
 
 export interface CheckpointProcess {
-  /** As `write` of LmdbTree. One job at a time. */
+  /** As `LmdbTree.write`. One job at a time. */
   write(job: WriteJob, onCommit?: () => void): Promise<void>
   /** The child has ended once this resolves. */
   close(): Promise<void>
@@ -28,9 +26,9 @@ export interface CheckpointProcess {
 
 /** Sent at a time, so that callers get their turns. */
 const chunk_bytes = 256 * 1024
-/** Of what the child wrote to its standard error. */
+/** Characters kept of the child's standard error. */
 const said_chars = 500
-/** The system may lack these for a moment, such as descriptors while many callers are connected. */
+/** The system may lack these for a moment, such as descriptors under many connections. */
 const transient: readonly unknown[] = ['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']
 const starts = { tries_max: 60, pause_ms: 500 }
 
@@ -41,11 +39,11 @@ interface Child {
   readonly ended: Promise<void>
   /** Undefined if it ended without an answer. */
   run(job: WriteJob, onCommit: () => void): Promise<Outcome | undefined>
-  /** How it ended, and what it said. */
+  /** How it ended, with its output. */
   end(): string
 }
 
-/** Throws `not_possible` where Node's permission model allows no other process. */
+/** Throws `not_possible` where Node's permission model forbids child processes. */
 export function checkMayStart(path: string): void {
   const { permission } = process as { permission?: { has(scope: string): boolean } }
   if (permission === undefined || permission.has('child')) return
@@ -79,7 +77,7 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
       await current.ended
       child = undefined
       if (tries === 0) continue
-      // A write without space may end it too.
+      // A write without space may end the child too.
       return {
         ...{ says: 'failed', error: current.end() },
         no_space: freeBytesAt(path) < full_disk_bytes,
@@ -94,7 +92,7 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
       throw outcome.no_space === true ? fault('no_space') : new Error(outcome.error)
     },
     async close() {
-      // Between two jobs nothing is lost with it.
+      // Idle: nothing is lost.
       child?.kill()
       await child?.ended
       child = undefined
@@ -102,7 +100,6 @@ export function newCheckpointProcess(path: string, lock_fd?: number): Checkpoint
   }
 }
 
-/** Rejects with the system's error. */
 async function startChild(path: string, lock_fd: number | undefined): Promise<Child> {
   const { args, text = '' } = checkpointScript()
   const process_of = spawn(process.execPath, [...args, path, String(process.pid)], {
@@ -128,7 +125,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
       onMessage?.(undefined)
     })
   })
-  // A signal that cannot be sent, and an end while a job is sent: `close` follows.
+  // A signal or job that cannot be sent; `close` follows.
   for (const one of [process_of, stdin]) one.on('error', () => {})
   stdin.on('drain', () => onRoom())
   const onSaid = (text: string): void => {
@@ -156,7 +153,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
     stdin.write(`${JSON.stringify({ ...headOf(head), bytes } satisfies JobHead)}\n`)
     for (const all of frames) {
       for (let at = 0; at < all.length && !has_ended; at += chunk_bytes) {
-        // Streams do not take shared memory, as that of the commit log is (segment-file).
+        // Streams reject shared memory, which the commit log uses (segment-file).
         const chunk = Buffer.from(all.subarray(at, at + chunk_bytes))
         if (stdin.write(chunk)) continue
         await new Promise<void>((resolve) => {
@@ -189,7 +186,7 @@ async function startChild(path: string, lock_fd: number | undefined): Promise<Ch
   }
 }
 
-/** Undefined for what native code, or a preloaded module, has printed. */
+/** Undefined for output of native code or a preloaded module. */
 function messageIn(line: string): ChildMessage | undefined {
   if (!line.startsWith('{"says":')) return undefined
   try {

@@ -1,14 +1,12 @@
 /**
- * Node's arguments for the checkpoint process: the file beside this one. The bundle replaces this
- * module, because there the script is text.
+ * Node's arguments for the checkpoint process. The bundle replaces this module: its script is text.
  */
 import { fileURLToPath } from 'node:url'
 import { threadStart } from '../../core/thread-start.ts'
 
 export interface CheckpointScript {
-  /** Of Node. */
   readonly args: readonly string[]
-  /** What the script reads from standard input first. */
+  /** The script, read from standard input. */
   readonly text?: string
 }
 

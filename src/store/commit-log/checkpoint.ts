@@ -1,10 +1,8 @@
 /**
- * A checkpoint: writes the changes of a commit log segment into LMDB, in key order, so that
- * neighbours share pages, and in commits of bounded size.
- *
- * Only the last change of each key is written. The last commit also writes the manifest that counts
- * the frames as merged, so an interrupted checkpoint is repeated. Little disk space means smaller
- * commits, and none means `no_space`.
+ * A checkpoint: writes the last change of each key of a segment into LMDB, in key order, so that
+ * neighbours share pages, in commits of bounded size. The last commit also writes the manifest that
+ * counts the frames as merged, so an interrupted checkpoint is repeated. Little disk space means
+ * smaller commits, none means `no_space`.
  */
 import { fault } from '../../core/faults.ts'
 import type { ChangeBuffer } from '../changes/change-buffer.ts'
@@ -29,9 +27,9 @@ type Target = Pick<WritableTree, 'commit' | 'freeBytes' | 'usage' | 'range' | 'r
 type Bounds = NonNullable<WriteJob['slice']>
 
 /**
- * Everything is on disk when it returns; the frames are in memory that no thread shares, as LMDB
- * needs them. `onCommit` is called after each commit but the last.
- * Throws `no_space`, the error of LMDB, or an error if the frames are not what was written.
+ * All is durable when it returns. `frames` are in unshared memory, as LMDB needs. `onCommit`
+ * follows each commit but the last. Throws `no_space`, an LMDB error, or an error for frames that
+ * are corrupt.
  */
 export function runWriteJob(tree: Target, job: WriteJob, onCommit = (): void => {}): void {
   const [only = nothing, ...others] = job.frames
@@ -57,7 +55,7 @@ export function runWriteJob(tree: Target, job: WriteJob, onCommit = (): void => 
 
 const nothing = Buffer.alloc(0)
 
-/** Writes changes while there is no commit log. False if the disk has no room for them. */
+/** Writes changes without a commit log. False if the disk has no room. */
 export async function writeDirectly(
   tree: Pick<LmdbTree, 'write' | 'freeBytes' | 'usage'>,
   changes: ChangeBuffer,
@@ -100,13 +98,11 @@ function checkedFrames(bytes: Buffer, { commit_log }: WriteJob): Frame[] {
   return frames
 }
 
-/** Offsets of changes in key order. */
 type Slice = Uint32Array
 
-/** Slices of this size are not split further. */
 const split_min = 32
 
-/** Commits the slice, in halves while the disk has no room for the whole. */
+/** Commits the slice, in halves while the disk lacks room for the whole. */
 function commitSlice(tree: Target, arena: Buffer, slice: Slice, manifest?: Manifest): void {
   if (!hasRoomFor(loadOf(arena, slice), tree)) {
     if (slice.length <= split_min) throw fault('no_space')

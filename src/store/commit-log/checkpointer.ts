@@ -1,6 +1,6 @@
 /**
- * Decides when a checkpoint runs: one frozen segment at a time, written by another process. A
- * checkpoint without disk space is postponed; after any other failure there is no further one.
+ * Decides when a checkpoint runs: one frozen segment at a time, written by another process. Without
+ * disk space it is postponed; after any other failure there are no more.
  */
 import type { Emit } from '../../core/events.ts'
 import { limitTable } from '../../core/limits.ts'
@@ -11,49 +11,46 @@ import type { SliceBounds } from './bounds.ts'
 import type { CommitLogWriter } from './writer.ts'
 
 export interface Checkpointer {
-  /** Resolves, never rejects, when it is done, postponed or failed; undefined if none runs. */
+  /** Resolves when it is done, postponed or failed; never rejects. Undefined if none runs. */
   running(): Promise<void> | undefined
   /**
-   * Starts a checkpoint of the frozen segment, or else freezes the active one and starts. Does
-   * nothing if a checkpoint runs or was just postponed, or there are no changes.
+   * Starts a checkpoint of the frozen segment, else of the active one, which it freezes. Does
+   * nothing if one runs or was just postponed, or without changes.
    */
   begin(): void
-  /** Prevents checkpoints until this settles, as which it does; none may run. */
+  /** Prevents checkpoints until `work` settles; none may run. */
   holdWhile<T>(work: Promise<T>): Promise<T>
   /** Checkpoints all changes, or leaves a few in the active segment; false if more are left. */
   finish(): Promise<boolean>
-  /** What is not checkpointed stays in the commit log. */
+  /** Unmerged changes stay in the commit log. */
   close(): Promise<void>
-  /** How many have succeeded since the open. */
+  /** Successful ones since the open. */
   count(): number
-  /** The time of all of them. */
+  /** Their total time. */
   ms(): number
-  /** Whether a commit of one is under way for longer than `slow_commit_ms`. */
+  /** Whether a commit has been under way for longer than `slow_commit_ms`. */
   isSlow(): boolean
 }
 
 export interface CheckpointerOptions {
   readonly emit: Emit
-  /** As the limit of this name. */
   readonly slow_commit_ms?: number
 }
 
 export interface CheckpointerPort {
   readonly options: CheckpointerOptions
   readonly tree: LmdbTree
-  /** Id of the commit log. */
   readonly id: Buffer
   readonly slice: SliceBounds
-  /** Undefined if there is no commit log. */
   commitLog(): CommitLogWriter | undefined
-  /** So many bytes of frames need no checkpoint at the close. */
+  /** Up to this many bytes of frames need no checkpoint at the close. */
   readonly left_bytes_max: number
   /** The frozen segment is in LMDB and free. */
   onDone(): void
   onBroken(error: unknown): void
 }
 
-/** After a checkpoint without disk space none is tried for so long, unless so much more is free. */
+/** After a checkpoint without disk space none is tried for this long, unless space was freed. */
 const postponed_ms = 900
 const more_bytes = 1024 * 1024
 
@@ -64,7 +61,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
   let is_broken = false
   let is_postponed = false
   let postponed_until_ms = 0
-  /** Free where it was postponed. */
+  /** Free bytes when it was postponed. */
   let postponed_bytes = 0
   let count = 0
   let all_ms = 0
@@ -78,17 +75,17 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     return held
   }
 
-  // A checkpoint would copy a damaged page, and give the copy a sum that is right.
+  // A checkpoint would copy a damaged page and give the copy a valid sum.
   const verified = tree.verified()
   const scan = verified && hold(verified.catch(port.onBroken))
 
-  /** Commits that go on meanwhile must not take the room that others have made for it. */
+  /** Concurrent commits must not use up the space that others have freed. */
   function mustWait(): boolean {
     if (performance.now() >= postponed_until_ms) return false
     return tree.freeBytes() < postponed_bytes + more_bytes
   }
 
-  /** False if there was nothing to begin. At the close no later frame needs the unsettled place. */
+  /** False without work. At the close no later frame needs the unsettled place. */
   function begin(is_closing = false): boolean {
     const commit_log = port.commitLog()
     if (running !== undefined || commit_log === undefined || is_broken) return false
@@ -115,7 +112,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     all_ms += ms
     is_postponed = false
     emit('checkpoint', { ms: Math.round(ms), ...size })
-    // Reads must see the changes in LMDB before they miss them in the memtable.
+    // Reads must see the changes in LMDB before the memtable drops them.
     tree.refresh()
     port.commitLog()?.releaseFrozen()
     port.onDone()
@@ -130,7 +127,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     port.onBroken(reason)
   }
 
-  /** Returns the error of a data file that takes nothing more, as a full disk may have left it. */
+  /** Returns the error of a data file that a full disk has left unwritable. */
   function postpone(): unknown {
     try {
       tree.refresh()
@@ -167,7 +164,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
       return !is_broken && port.commitLog() !== undefined && isEnough()
     },
     async close() {
-      // A file that is only read may be closed before all of it is compared.
+      // A file that is only read may be closed before its scan ends.
       if (running !== scan) await running
     },
     count: () => count,

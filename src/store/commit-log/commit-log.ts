@@ -1,12 +1,10 @@
 /**
- * The port behind which commits become durable: a sequence of frames (commit-log/frame) with
- * ascending numbers. Implementations: the two segment files beside the data file
- * (commit-log/segments), and a table in PostgreSQL (cluster/postgres-log).
- *
- * A frame is in the arena of its memtable, and a round of frames fills one arena; after `rotate`
- * the next round begins in the other.
+ * The port behind which commits become durable: a sequence of frames with ascending numbers.
+ * Implementations: two segment files beside the data file (commit-log/segments), and a table in
+ * PostgreSQL (cluster/ownership/postgres-log). A round of frames fills the arena of one memtable;
+ * after `rotate` the next round begins in the other.
  */
-/** A frame at its place in the arena of a memtable, with zeros up to the end of its last block. */
+/** Its place in a memtable's arena, zero-padded to the end of its last block. */
 export interface NewFrame {
   readonly arena: Buffer
   readonly from: number
@@ -16,24 +14,24 @@ export interface NewFrame {
 
 export interface CommitLog {
   /**
-   * The frame is durable, and follows the last one, when it resolves with the milliseconds of the
-   * write. One call at a time. Rejects with `no_space` if there is no such frame: it may be
-   * appended again. After any other rejection nothing more is appended.
+   * Resolves, with the milliseconds of the write, once the frame is durable after the last one. One
+   * call at a time. Rejects with `no_space` if the frame was not written and may be appended again;
+   * after any other rejection nothing more is appended.
    */
   append(frame: NewFrame): Promise<number>
   /** The next frame is at the start of the other arena. */
   rotate(): void
-  /** The data file has everything up to this position. */
+  /** The data file has all frames up to this position. */
   merged(to_seq: number): void
-  /** A frame that ends before this position of its arena takes nothing more of the disk. */
+  /** A frame that ends before this position of its arena allocates nothing on the disk. */
   preallocatedBytes(): number
-  /** False while the place of a refused frame has to be cleared, by the next frame or `settle`. */
+  /** False while the place of a refused frame must be cleared, by the next frame or `settle`. */
   isSettled(): boolean
-  /** Rejects with `no_space` while the disk is still full. */
+  /** Rejects with `no_space` while the disk is full. */
   settle(): Promise<void>
   /**
-   * No append follows, and the last checkpoint begins. Where there are other nodes, this one gives
-   * up the ownership here, so that the next owner need not wait for the checkpoint.
+   * No append follows; the last checkpoint begins. A cluster node releases the ownership here, so
+   * that the next owner need not wait for the checkpoint.
    */
   end(): Promise<void>
   close(): Promise<void>

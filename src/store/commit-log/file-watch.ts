@@ -1,6 +1,6 @@
 /**
- * Checks every second that the files in use still have their names: writes to a file that was
- * removed, replaced or truncated would be lost.
+ * Checks every second that the files in use still have their names: writes to a removed, replaced
+ * or truncated file would be lost.
  */
 import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -9,9 +9,8 @@ import { systemClock } from '../../core/clock.ts'
 const period_ms = 1_000
 
 /**
- * Watches the files that have these names now. Calls `onCheck` after each check in which nothing
- * had changed, or `onLost` once with the file that is gone, replaced or shorter. The returned
- * function ends the watch.
+ * Calls `onCheck` after each check without a change, or `onLost` once with the file that is gone,
+ * replaced or shorter. The returned function ends the watch.
  */
 export function watchFiles(
   paths: readonly string[],
@@ -52,7 +51,7 @@ export function watchFiles(
   }
 }
 
-/** Undefined if the check fails for another reason, which says nothing about the file. */
+/** Undefined if the check fails for a reason that is not about the file. */
 async function statOf(path: string): Promise<BigIntStats | 'gone' | undefined> {
   try {
     return await stat(path, { bigint: true })

@@ -1,5 +1,5 @@
 /**
- * A frame: the changes of one commit as the commit log holds them. Pure.
+ * A frame: the changes of one commit in the commit log. Pure. Integers are big-endian.
  *
  *     0  "CVLF" (4)
  *     4  crc32 of the rest of the frame (4)
@@ -9,23 +9,20 @@
  *    24  id of the commit log (8)
  *    32  changes (changes/change-encoding; the last of a key wins), zeros up to a multiple of 64
  *
- * Integers are big-endian. A frame begins at a multiple of 64 bytes of its segment, so a scan finds
- * the frames after damaged bytes. The id is random and secret, so no caller's data can pass for a
- * frame.
+ * A frame begins at a multiple of 64 bytes of its segment, so a scan finds the frames after damaged
+ * bytes. The id is random and secret, so that no caller's data can pass for a frame.
  */
 import { crc32 } from 'node:zlib'
 import { nextOffset, type Offset } from '../changes/change-encoding.ts'
 
 export interface Frame {
-  /** Id of the commit log. */
   readonly id: Buffer
   readonly seq: number
   readonly count: number
   readonly crc: number
-  /** The whole frame, with a valid checksum. */
+  /** Whole, with a valid checksum. */
   readonly bytes: Buffer
   readonly segment: Buffer
-  /** Position in the segment. */
   readonly at: number
 }
 
@@ -41,22 +38,19 @@ export interface FrameParts {
   readonly change_bytes: number
 }
 
-/** Bytes of a frame that holds `change_bytes` of changes. */
 export function frameBytes(change_bytes: number): number {
   return Math.ceil((header_bytes + change_bytes) / frame_unit_bytes) * frame_unit_bytes
 }
 
-/** Where the changes of the frame at `at` begin. */
 export function changesAt(at: number): Offset {
   return at + header_bytes
 }
 
-/** Of the frame at `at`. */
 export function frameCrc(arena: Buffer, at: number): number {
   return arena.readUInt32BE(at + 4)
 }
 
-/** Adds header, padding and checksum to changes that are in the arena; returns the frame. */
+/** Adds header, padding and checksum to changes in the arena; returns the frame. */
 export function sealFrame(
   arena: Buffer,
   at: number,
@@ -73,7 +67,7 @@ export function sealFrame(
   return frame
 }
 
-/** Every frame with a valid checksum in the segment, of any commit log, by position. */
+/** Every frame with a valid checksum, of any commit log, by position. */
 export function* framesIn(segment: Buffer): Generator<Frame> {
   let at = 0
   while (at + header_bytes <= segment.length) {

@@ -1,14 +1,14 @@
 /**
- * Free bytes of the disk. Asked after each commit, and for requests ten times a second, because
- * others may fill the disk too. While more is free than anyone writes until the next look, commits
- * ask ten times a second only, and requests do not ask.
+ * Free bytes of the disk, read after each commit, and at most ten times a second for requests,
+ * because others may fill the disk too. While plenty is free commits read at that rate, and
+ * requests not at all.
  */
 import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 
 export interface FreeSpace {
-  /** As it was asked last. */
+  /** As last read. */
   bytes(): number
-  /** As it was lately. */
+  /** At most a tenth of a second old. */
   recentBytes(): number
   ask(): void
   committed(): void

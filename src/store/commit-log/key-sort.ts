@@ -1,16 +1,14 @@
 /**
- * Sorts changes by key using only their offsets: no key becomes a string, and nothing is left for
- * the garbage collector. Pure.
+ * Sorts changes by key using only their offsets, without strings or garbage. Pure.
  *
- * A radix sort over words of four key bytes. Within a run of keys that agree up to a depth, the
- * next word and the position in the run are packed into one 64-bit number, which the engine's own
- * number sort orders, stably. Keys that still agree go on with the next word. Each round reads four
- * bytes of each key, so no choice of keys is slow, and a run in order already is not sorted.
+ * A radix sort over words of four key bytes. In a run of keys that agree up to a depth, the next
+ * word and the position are packed into one 64-bit number, which the engine's number sort orders
+ * stably; ties continue with the next word. Each round reads four bytes of each key, so no choice
+ * of keys is slow, and a sorted run is not sorted.
  */
 import { keyBytesAt, keyStart, type Offset } from '../changes/change-encoding.ts'
 
 const word_bytes = 4
-/** Runs up to this length are sorted by insertion. */
 const insertion_max = 8
 
 /** `packed` and `words` share their memory, low words first. */
@@ -23,8 +21,8 @@ interface Sort {
 }
 
 /**
- * The offset of the last change of each key, in key order. `offsets` are those of all changes in
- * the order in which they were written; they are reordered, and the result is a slice of them.
+ * The offset of the last change of each key, in key order. `offsets` are all changes in the order
+ * of writing; they are reordered, and the result is a slice of them.
  */
 export function sortLastByKey(arena: Buffer, offsets: Uint32Array): Uint32Array {
   const packed = new BigUint64Array(offsets.length)
@@ -39,7 +37,7 @@ export function sortLastByKey(arena: Buffer, offsets: Uint32Array): Uint32Array 
   return offsets.subarray(0, kept)
 }
 
-/** Sorts `from` to `to`, excluded, where all keys have the same first `depth` bytes. */
+/** `to` is excluded; the keys agree in their first `depth` bytes. */
 function sortRun(sort: Sort, from: number, to: number, depth: number): void {
   let [begin, deep] = [from, depth]
   while (to - begin > insertion_max) {
@@ -55,7 +53,7 @@ function sortRun(sort: Sort, from: number, to: number, depth: number): void {
   insertionSort(sort, begin, to, deep)
 }
 
-/** The four key bytes at `depth` as a big-endian integer, with zeros after the end of the key. */
+/** The four key bytes at `depth`, big-endian, with zeros after the key. */
 function wordAt(arena: Buffer, offset: Offset, depth: number): number {
   const left = keyBytesAt(arena, offset) - depth
   const at = keyStart(offset) + depth
@@ -113,8 +111,8 @@ function sortTies(sort: Sort, from: number, to: number, depth: number): void {
 }
 
 /**
- * Among keys with the same word, those that end in it are prefixes of the others: moves them to the
- * front, the shorter before the longer. Returns where the others begin.
+ * Moves keys that end in the word to the front, shorter ones first: they are prefixes of the
+ * others. Returns where the others begin.
  */
 function moveEndedToFront(
   { arena, offsets, scratch }: Sort,
@@ -150,7 +148,7 @@ function insertionSort({ arena, offsets }: Sort, from: number, to: number, depth
   }
 }
 
-/** Negative, 0 or positive; both keys have the same first `depth` bytes. */
+/** Both keys have the same first `depth` bytes. */
 function compare(arena: Buffer, one: Offset, other: Offset, depth: number): number {
   const [one_bytes, other_bytes] = [keyBytesAt(arena, one), keyBytesAt(arena, other)]
   const both_bytes = Math.min(one_bytes, other_bytes)

@@ -1,13 +1,13 @@
 /**
- * The record of the commit log in the data file (lmdb/marks), which the owner writes at open and
- * close, without a commit of LMDB:
+ * The record of the commit log in the data file (lmdb/marks), written at open and close without a
+ * commit of LMDB:
  *
  *     open     the file is incomplete without the two segment files of the commit log of this id
- *     closed   it is complete; `tail` says where the last frames are in it, if any are
- *     copy     a copy of another file: its manifest and its node mark are those of that one
+ *     closed   it is complete; `tail` locates the last frames in it, if any
+ *     copy     a copy of another file, with that file's manifest and node mark
  *
- * A close with little left to write puts the frames behind LMDB's last page, and the next open
- * makes a segment of them first. A new file, and the copy of a node of a cluster, have no record.
+ * A close with little left to write puts the frames behind LMDB's last page; the next open first
+ * makes a segment of them. A new file, and a node's copy, have no record.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -17,19 +17,16 @@ import { placedMark, readMark } from '../lmdb/marks.ts'
 import { page_bytes_max, readMetas } from '../lmdb/pages.ts'
 
 export type LogMark =
-  /** Ids in hex. The frames up to `seq` are not needed: the file had them when it was opened. */
+  /** Ids in hex. Frames up to `seq` are not needed: the file had them at its open. */
   | { readonly state: 'open'; readonly id: string; readonly seq: number }
   | { readonly state: 'closed'; readonly id: string; readonly seq: number; readonly tail?: Tail }
   | { readonly state: 'copy' }
 
-/** What a backup says. */
 export const copy_mark: Buffer = bytesOf({ state: 'copy' })
 
-/** Frames at a place of the data file. */
 export interface Tail {
   readonly at: number
   readonly bytes: number
-  /** Of the first of them. */
   readonly first_seq: number
 }
 
@@ -42,7 +39,7 @@ export async function writeLogMark(path: string, mark: LogMark): Promise<void> {
   await using(path, constants.O_RDWR, (file) => putMark(file, mark))
 }
 
-/** Closes with these frames in the file, from `at` on. Durable when it resolves. */
+/** Closes the file with these frames in it, at `at`. Durable when it resolves. */
 export async function writeTail(
   path: string,
   frames: Buffer,
@@ -55,7 +52,7 @@ export async function writeTail(
   })
 }
 
-/** Shorter than it should be where the file was cut. */
+/** Shorter than recorded if the file was cut. */
 export async function readTail(
   path: string,
   { at, bytes }: Pick<Tail, 'at' | 'bytes'>,

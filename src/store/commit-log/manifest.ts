@@ -1,10 +1,10 @@
 /**
- * The manifest of the commit log: which frames are in LMDB. It is a value in LMDB that commits
- * together with the changes of a checkpoint.
+ * The manifest: which frames are in LMDB. It is a value in LMDB that commits with the changes of a
+ * checkpoint.
  *
  *     0  id of the commit log (8)
  *     8  sequence number of the last frame whose changes are all in LMDB (8)
- *    16  1 if the commit log must be there, 0 after a clean close with its files (1)
+ *    16  1 if the commit log must exist, 0 after a clean close with its files (1)
  *    17  crc32 of the last of these frames (4); missing before the first
  */
 import { type Key, metaKey } from '../../codec/keys.ts'
@@ -14,7 +14,7 @@ export interface Manifest {
   readonly id: Buffer
   readonly seq: number
   readonly is_open: boolean
-  /** Distinguishes two frames of one number, where a commit log was set back and went on. */
+  /** Distinguishes frames of the same number after a commit log was set back. */
   readonly last_crc?: number | undefined
 }
 

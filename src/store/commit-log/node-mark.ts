@@ -1,7 +1,7 @@
 /**
- * What says that a data file is the copy of a node, whose commit log is elsewhere: a value in LMDB
- * under a key that no backup copies. Without that commit log the file may be behind what was
- * answered, so only what an operator asks for by name reads it or makes it a file of its own.
+ * Marks a data file as a node's copy, whose commit log is elsewhere: a value in LMDB under a key
+ * that no backup copies. Without that log the file may lack answered commits, so only explicit
+ * operator commands read it or make it standalone.
  */
 
 import { headOfEntry } from '../../codec/change-entry.ts'
@@ -12,11 +12,11 @@ import type { Tree } from '../tree.ts'
 import { decodeManifest, manifest_key } from './manifest.ts'
 
 export interface NodeMark {
-  /** Random, hex. Of the cluster, and of this very data file. */
+  /** Random, in hex, per cluster and per data file. */
   readonly cluster_id: string
   readonly file_id: string
   readonly partition: number
-  /** While a snapshot is read into the file: what it holds is not whole. */
+  /** While a snapshot loads; the file is incomplete. */
   readonly is_loading: boolean
 }
 
@@ -31,7 +31,7 @@ export function readNodeMark(tree: Pick<Tree, 'get'>): NodeMark | undefined {
   return bytes && (parsePlain(bytes.toString('utf8')) as NodeMark)
 }
 
-/** Why a data file is not opened without its commit log; undefined if it is no node's. */
+/** Why a data file does not open without its commit log; undefined for other files. */
 export function nodeFileFault(tree: Reads, path: string): Fault | undefined {
   const mark = readNodeMark(tree)
   if (mark === undefined) return undefined
@@ -48,12 +48,11 @@ export function nodeFileFault(tree: Reads, path: string): Fault | undefined {
 
 const refused = new WeakSet<object>()
 
-/** Whether an opening was refused so. */
 export function isNodeFileFault(error: object): boolean {
   return refused.has(error)
 }
 
-/** Why nothing can be taken from the copy of a node; undefined where it has a whole state. */
+/** Why a node's copy yields no data; undefined if its state is complete. */
 export function emptyNodeFault(tree: Reads, path: string, seq = nodeSeq(tree)): Fault | undefined {
   const is_loading = readNodeMark(tree)?.is_loading === true
   if (!is_loading && seq > 0) return undefined
@@ -62,13 +61,13 @@ export function emptyNodeFault(tree: Reads, path: string, seq = nodeSeq(tree)): 
   return fault('not_possible', `the node of ${path} has ${has}: ${helps}`)
 }
 
-/** Position that the data file has; 0 where it has none. */
+/** The position of the data file; 0 without one. */
 export function nodeSeq(tree: Reads): number {
   const stored = tree.get(manifest_key)
   return stored === undefined ? 0 : decodeManifest(stored).seq
 }
 
-/** What a node has, in words: by this, operators compare nodes. */
+/** What a node has, in words, for operators to compare nodes. */
 export function nodeDataText(tree: Reads, seq = nodeSeq(tree)): string {
   const { from, to } = keysOfType('change')
   let last = ''

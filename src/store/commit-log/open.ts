@@ -1,7 +1,4 @@
-/**
- * Opens the commit log in front of LMDB: recovers the one that an earlier process left, or starts a
- * new one, and returns the tree over both.
- */
+/** Opens the commit log in front of LMDB, recovered or new, and returns the tree over both. */
 import { type Emit, emitNothing } from '../../core/events.ts'
 import { isFault } from '../../core/faults.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../changes/change-buffer.ts'
@@ -26,28 +23,28 @@ import { type CommitLogFiles, commitLogTree } from './tree.ts'
 import type { CommitLogWriter } from './writer.ts'
 
 export interface CommitLogOptions {
-  /** 8 random bytes, for a file that never had a commit log. */
+  /** 8 random bytes, for a file without a commit log. */
   readonly id: Buffer
   /**
-   * What makes a new file one of the engine's, by what is found; undefined where nothing is to be
-   * done. Throws for a file that may not be opened.
+   * Makes a new file the engine's, by what is in it; undefined if nothing is to do. Throws for a
+   * file that must not be opened.
    */
   readonly claim?: (found: Pick<Tree, 'get' | 'range'>) => ChangeBuffer | undefined
-  /** Whether short commits, and the close, may block this thread; true by default. */
+  /** Whether short commits and the close may block this thread; default true. */
   readonly blocking?: boolean
   readonly emit?: Emit | undefined
-  /** Bytes of the disk to leave free if possible; 0 by default. */
+  /** Bytes of the disk to leave free if possible; default 0. */
   readonly reserve_bytes?: number
-  /** As the limit of this name; 0 by default. */
+  /** As the limit of this name; default 0. */
   readonly checkpoint_bytes?: number
   readonly slow_commit_ms?: number
   readonly bounds?: Partial<CommitLogBounds>
 }
 
 /**
- * The caller must hold the lock of the data file at `path`. `close` merges the commit log into
- * LMDB. Rejects with `not_possible` or `not_a_database` and a sentence that says what to do;
- * nothing is changed then.
+ * The caller holds the lock of the data file at `path`. `close` merges the commit log into LMDB.
+ * Rejects with `not_possible` or `not_a_database` and a sentence that says what to do, without a
+ * change.
  */
 export async function openCommitLogTree(
   tree: LmdbTree,
@@ -79,8 +76,8 @@ export async function openCommitLogTree(
     return continueCommitLog(path, manifest, recovered, commit_log_options)
   }
   /**
-   * A file without a record of its commit log says in LMDB that it needs one. A commit also gives
-   * a file sums that has lost those of its last pages; a large one gets them later.
+   * A file without a record says in LMDB that it needs its commit log. The commit also restores
+   * lost sums of the file's last pages; a large file gets them later.
    */
   async function commitFirst(): Promise<void> {
     const has_record = known?.state !== undefined || recovered !== undefined

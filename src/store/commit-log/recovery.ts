@@ -1,13 +1,13 @@
 /**
- * Recovery: reads the commit log that the last process left and checks it before anything else
- * touches the file. Nothing is changed here, so a refused file stays as it is.
+ * Recovery: reads and checks the commit log of the last process. It changes nothing, so a refused
+ * file stays as it is.
  *
- * The acknowledged commits are the unbroken sequence of valid frames that follows the manifest's
- * sequence number. An invalid frame at the end is a torn write, which was not acknowledged, and is
- * cut off. If a valid frame follows an invalid one, an acknowledged commit is lost and the file is
- * refused. Also refused: a commit log of another file or of another state of this one, and a data
- * file without the commit log that it requires. If it requires none, segments with empty frames, or
- * with frames that are in LMDB, are left by an interrupted open or close.
+ * The acknowledged commits are the unbroken sequence of valid frames after the manifest's sequence
+ * number. An invalid frame at the end is a torn, unacknowledged write and is cut off. A valid frame
+ * after an invalid one means that an acknowledged commit is lost: the file is refused. Also
+ * refused: a commit log of another file or another state of this one, and a data file without its
+ * required commit log. If none is required, segments with empty or merged frames are left by an
+ * interrupted open or close.
  */
 import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -26,30 +26,28 @@ import { block_bytes, endOfBlock } from './segment-file.ts'
 
 const zeros = Buffer.alloc(block_bytes)
 
-/** The bytes of a segment, and its frames that are not in LMDB yet, in order. */
+/** The bytes of a segment, and its frames that LMDB lacks, in order. */
 export interface RecoveredSegment {
   readonly bytes: Buffer
   readonly frames: readonly Frame[]
-  /** Whether it has the last frame of the commit log, in LMDB or not. */
+  /** Whether it has the last frame of the commit log. */
   readonly is_last: boolean
 }
 
-/** The two files of the commit log of the data file at `path`. */
 export function segmentPaths(path: string): readonly [string, string] {
   return [`${path}-log-0`, `${path}-log-1`]
 }
 
-/** What a data file says of its commit log. */
+/** What a data file records of its commit log. */
 export interface KnownLog {
-  /** The frames after its `seq` are not in LMDB. */
+  /** LMDB lacks the frames after its `seq`. */
   readonly manifest: Manifest
-  /** Where the file has them itself, and the number of the last. */
+  /** Where the file itself has them, and the number of the last. */
   readonly tail?: Tail & { readonly seq: number }
-  /** What the record of the file says, if it has one. */
   readonly state?: 'open' | 'closed'
 }
 
-/** Undefined for a file that had no commit log: a new one, or a copy. Throws `not_a_database`. */
+/** Undefined for a new file or a copy. Throws `not_a_database`. */
 export async function knownLog(
   tree: Pick<LmdbReads, 'get'> & { usage(): Pick<FileUsage, 'end_bytes'> },
   path: string,
@@ -75,15 +73,15 @@ export async function knownLog(
   return { manifest, tail: { ...tail, seq }, state }
 }
 
-/** Whether frames are where a close puts them, though no record says so any more. */
+/** Whether frames are where a close puts them, though no record says so. */
 async function hasTailAt(path: string, end_bytes: number): Promise<boolean> {
   const bytes = await readTail(path, { at: endOfBlock(end_bytes), bytes: slice_bounds.bytes_max })
   return !framesIn(bytes).next().done
 }
 
 /**
- * The commit log of an earlier process; undefined if there is none. Throws `not_possible` or
- * `not_a_database` with a sentence that says what to do. The caller must hold the file's lock.
+ * The commit log of an earlier process, if any. Throws `not_possible` or `not_a_database` with a
+ * sentence that says what to do. The caller must hold the file's lock.
  */
 export async function recoverCommitLog(
   path: string,
@@ -125,8 +123,8 @@ async function segmentsOfTail(path: string, tail: Tail): Promise<[Buffer, Buffer
 }
 
 /**
- * Makes the two files of what was read from the data file itself; durable when it resolves.
- * Rejects with the system's error.
+ * Creates the two files from the frames in the data file; durable when it resolves. Rejects with
+ * the system's error.
  */
 export async function restoreSegments(
   path: string,
@@ -146,7 +144,7 @@ export async function restoreSegments(
 }
 
 interface Found {
-  /** Those that are not in LMDB yet, in order. */
+  /** Those that LMDB lacks, in order. */
   readonly frames: readonly Frame[]
   readonly last: Frame | undefined
 }
@@ -159,7 +157,7 @@ function framesOf(path: string, segments: readonly Buffer[], { id, seq }: Manife
     by_seq.set(frame.seq, frame)
     last_seq = Math.max(last_seq, frame.seq)
   }
-  // A commit log starts with a frame that was written before the manifest required the commit log.
+  // A commit log starts with a frame from before the manifest required it.
   if (by_seq.size === 0 || last_seq < seq) throw foreign(path)
   const frames: Frame[] = []
   for (let next = seq + 1; next <= last_seq; next++) {
@@ -181,7 +179,7 @@ function segmentWith(path: string, bytes: Buffer, { frames: all, last }: Found):
   return { bytes, frames, is_last: last?.segment === bytes }
 }
 
-/** Whether both segments start, undamaged, with frames later than the one after `seq`. */
+/** Whether both segments start, undamaged, with frames later than `seq + 1`. */
 function isNewer(segments: readonly Buffer[], seq: number): boolean {
   return segments.every((segment) => {
     const [first] = framesIn(segment)
@@ -212,7 +210,7 @@ async function readSegment(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The file of a running process may have been copied alone, so this names what works. */
+/** The file of a running process may have been copied alone, so this names a safe way. */
 const restore_help =
   'run `npx conveyor restore BACKUP`; `npx conveyor backup FILE` copies a file that is in use'
 
@@ -249,13 +247,12 @@ function damaged(path: string): Fault {
 
 type Recovered = readonly RecoveredSegment[] | undefined
 
-/** In order. */
 export function recoveredFrames(recovered: Recovered): Frame[] {
   const frames = (recovered ?? []).flatMap((segment) => segment.frames)
   return frames.sort((one, other) => one.seq - other.seq)
 }
 
-/** For a few look-ups: it has no index of the frames. */
+/** For few look-ups: it does not index the frames. */
 export function recoveredView(
   tree: Pick<Tree, 'get' | 'range'>,
   recovered: Recovered,
@@ -280,7 +277,6 @@ export function recoveredView(
   }
 }
 
-/** The last change of each key. */
 export function changesIn(frames: readonly Frame[]): ChangeBuffer {
   const changes = newChangeBuffer()
   for (const frame of frames) {

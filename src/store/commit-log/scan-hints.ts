@@ -1,21 +1,20 @@
 /**
- * Caches where a scan starts, so that scans of a queue's head skip the tombstones of keys that the
- * next checkpoint removes. A hint says that no key from `from` up to its end, excluded, exists; a
- * put within it moves the end back.
+ * Caches where a scan starts, so that scans of a queue's head skip tombstones that the next
+ * checkpoint removes. A hint says that no key exists from `from` to its end, excluded; a put within
+ * it moves the end back.
  */
 import type { Key } from '../../codec/keys.ts'
 
 export interface ScanHints {
-  /** Where a range from `from` may begin. */
   startOf(from: Key): Key
-  /** A range from `from` found nothing before `until` and passed so many tombstones. */
+  /** A range from `from` found nothing before `until` and passed this many tombstones. */
   addGap(from: Key, until: Key, tombstones: number): void
   onPut(key: Key): void
   isEmpty(): boolean
   clear(): void
 }
 
-/** Fewer tombstones are passed as fast without a hint. */
+/** Fewer are passed as fast without a hint. */
 const tombstones_min = 64
 const hints_max = 64
 

@@ -1,27 +1,24 @@
 /**
- * The file of a commit log segment: whole blocks, written so that each write syncs itself (O_DSYNC)
- * and bypasses the page cache (O_DIRECT), which saves a tenth of a short write. Where the system or
- * the disk refuses one of the two, the file is written without it, as durable and slower, and an
- * event says so.
+ * The file of a segment, written in whole blocks. Each write syncs itself (O_DSYNC) and bypasses
+ * the page cache (O_DIRECT), which saves a tenth of a short write. Where the system or disk refuses
+ * one of them, the file is written without it, as durable and slower, and an event says so.
  */
 import { close, constants, fdatasync, fstat, open, write, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 export const block_bytes = 4096
 
-/** The start of the block that contains `at`. */
 export function startOfBlock(at: number): number {
   return at - (at % block_bytes)
 }
 
-/** The end of the last block that is needed up to `at`. */
 export function endOfBlock(at: number): number {
   return startOfBlock(at + block_bytes - 1)
 }
 
 const wasm_page_bytes = 65_536
 
-/** The part of WebAssembly that is used here; Node's types lack it. */
+/** Node's types lack it. */
 interface WasmMemory {
   readonly Memory: new (size: {
     readonly initial: number
@@ -33,8 +30,8 @@ const { Memory } = (globalThis as unknown as { readonly WebAssembly: WasmMemory 
 
 /**
  * Memory that starts at a block boundary, as O_DIRECT requires; only WebAssembly guarantees that.
- * It is `shared` because V8 counts other memory towards its garbage collection, though most of this
- * is only reserved. Where WebAssembly has none left, any memory serves and writes are cached.
+ * `shared`, because V8 counts other memory towards garbage collection, though most of this is only
+ * reserved. Without WebAssembly memory any buffer serves, and writes are cached.
  */
 export function alignedMemory(bytes: number): Buffer {
   const pages = Math.ceil(bytes / wasm_page_bytes)
@@ -46,29 +43,29 @@ export function alignedMemory(bytes: number): Buffer {
 }
 
 export interface SegmentFile {
-  /** Whether a write is durable when it returns, without a sync call. */
+  /** Whether a write is durable when it returns. */
   readonly syncs_itself: boolean
-  /** Writes whole blocks of aligned memory at a block boundary. Durable when it resolves. */
+  /** Writes aligned whole blocks at a block boundary. Durable when it resolves. */
   write(blocks: Buffer, at: number): Promise<void>
-  /** The same, synchronously; only if `syncs_itself`. */
+  /** Synchronous; only if `syncs_itself`. */
   writeNow(blocks: Buffer, at: number): void
-  /** Extends the file, also during a write. Uses the cache: direct writes would wait for it. */
+  /** Extends the file, also during a write. Cached: direct writes would wait for it. */
   fill(zeros: Buffer, at: number): Promise<void>
-  /** Makes durable what a former process wrote. */
+  /** Makes an earlier process's writes durable. */
   sync(): Promise<void>
   bytes(): Promise<number>
   close(): Promise<void>
 }
 
-/** Called with a way to write that the disk does not support. */
+/** Called with a flag that the disk does not support. */
 export type OnUnsupported = (flag: 'O_DSYNC' | 'O_DIRECT') => void
 
-/** Linux syncs each write by this flag; elsewhere a sync call follows the write. */
+/** Elsewhere a sync call follows the write. */
 const sync_flag: number | undefined = process.platform === 'linux' ? constants.O_DSYNC : undefined
 const direct_flag: number | undefined = constants.O_DIRECT
 const empty_block = alignedMemory(block_bytes).subarray(0, block_bytes)
 
-/** Creates the file (mode 0600); rejects if it exists. */
+/** Mode 0600; rejects if the file exists. */
 export function createFile(
   path: string,
   onUnsupported: OnUnsupported = ignore,
@@ -77,7 +74,7 @@ export function createFile(
   return openWith(path, O_CREAT | O_EXCL, onUnsupported, tryBlock)
 }
 
-/** Opens an existing file. Nothing in it changes before the first `write`. */
+/** Changes nothing before the first `write`. */
 export function openFile(
   path: string,
   onUnsupported: OnUnsupported = ignore,
@@ -104,7 +101,7 @@ async function openWith(
   }
 }
 
-/** `flag` makes each write sync itself; 0 if nothing does. */
+/** `flag` makes each write sync itself; 0 if none does. */
 async function openSynced(
   path: string,
   flags: number,
@@ -118,15 +115,14 @@ async function openSynced(
   } catch (error) {
     if (!isRefusal(error)) throw error
     const fd = await openWithFlag(0)
-    // Each commit is synced by a call of its own.
     onUnsupported('O_DSYNC')
     return { fd, flag: 0 }
   }
 }
 
 /**
- * A descriptor that bypasses the cache; undefined if there is none. File systems refuse it at the
- * open, or at a write of this block size, so a new file is tried with one block.
+ * A descriptor that bypasses the cache, if possible. File systems refuse it at the open, or at a
+ * write of this block size, so a new file is tried with one block.
  */
 async function openDirect(
   path: string,
@@ -143,7 +139,6 @@ async function openDirect(
   } catch (error) {
     if (fd !== undefined) await promisify(close)(fd)
     if (!isRefusal(error)) throw error
-    // Commits go through the system’s cache.
     onUnsupported('O_DIRECT')
     return undefined
   }
@@ -153,9 +148,7 @@ function fileOf(cached: number, direct: number | undefined, flag: number): Segme
   const syncs_itself = flag !== 0
   let fd = direct ?? cached
 
-  /**
-   * A disk may refuse direct writes later, and the fallback of aligned memory need not be aligned.
-   */
+  /** A disk may refuse direct writes later, and fallback memory need not be aligned. */
   function giveUpDirect(error: unknown): void {
     if (fd === cached || !isRefusal(error)) throw error
     fd = cached
@@ -194,7 +187,7 @@ function tryBlock(fd: number): Promise<void> {
   return writeAll(fd, empty_block, block_bytes)
 }
 
-/** Goes on after a partial write; the next write fails with the reason. */
+/** Continues after a partial write; the next write fails with the reason. */
 function writeAll(fd: number, blocks: Buffer, at: number): Promise<void> {
   return new Promise((resolve, reject) => {
     write(fd, blocks, 0, blocks.length, at, (error, written) => {
@@ -214,7 +207,7 @@ function writeAllNow(fd: number, blocks: Buffer, at: number): void {
 
 const refusals: readonly unknown[] = ['EINVAL', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS']
 
-/** Whether the system refuses this way to write, rather than this write. */
+/** Whether the system refuses the flag rather than this write. */
 function isRefusal(error: unknown): boolean {
   return refusals.includes((error as { code?: unknown }).code)
 }

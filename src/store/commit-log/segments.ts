@@ -1,12 +1,10 @@
 /**
- * The commit log in two files beside the data file. One segment takes the frames of a round while
- * the other is checkpointed or free; a frame has the same position in its file as in its arena. A
- * write is durable when `write` resolves.
+ * The commit log in two files beside the data file. One segment takes frames while the other is
+ * checkpointed or free; a frame has the same position in its file and its arena.
  *
- * A file is filled with zeros ahead of the writes, so that a write changes existing bytes and costs
- * one sync. The last block is never written, so recovery detects a truncated file. If this thread
- * may block and the disk is fast, a short write is synchronous, which saves a lone caller a quarter
- * of its time.
+ * A file is zero-filled ahead of the writes, so that a write costs one sync. The last block is
+ * never written, so recovery detects a truncated file. If this thread may block and the disk is
+ * fast, a short write is synchronous, which saves a lone caller a quarter of its time.
  *
  * No recovery may find a frame that a full disk has refused: until the next frame takes its number
  * and place, or the place is cleared, the commit log is unsettled and stays in the same segment.
@@ -30,13 +28,12 @@ import {
 } from './segment-file.ts'
 import { type CommitLogWriter, type RecoveredFrames, writerOver } from './writer.ts'
 
-/** Two segments as they are created, and their entries in the folder. */
+/** Two new segments and their folder entries. */
 const new_commit_log_bytes = 3 * 1024 * 1024
 
 /**
- * Creates the commit log files, in place of any that an interrupted open left; undefined if the
- * disk has no room for them. LMDB's manifest does not count on them yet. Rejects with
- * `not_possible`.
+ * Creates the files, in place of any that an interrupted open left; undefined without disk space.
+ * LMDB's manifest does not require them yet. Rejects with `not_possible`.
  */
 export async function startCommitLog(
   tree: Pick<LmdbTree, 'freeBytes'>,
@@ -77,9 +74,8 @@ export async function createCommitLog(
 }
 
 /**
- * Goes on after the recovered frames, once they are durable. Where all of them are in LMDB the last
- * one stays too: it says up to where the commit log goes, and a power cut may tear the first write
- * over a segment.
+ * Continues after the recovered frames, once they are durable. The last one stays even if LMDB has
+ * all: it marks the end of the commit log, and a power cut may tear the first write over a segment.
  */
 export async function continueCommitLog(
   path: string,
@@ -100,7 +96,7 @@ export async function continueCommitLog(
 
 function segmentsOver(first: Segment, second: Segment): CommitLog {
   let [active, other] = [first, second]
-  /** The frame that was refused, while its place is not cleared. */
+  /** A refused frame whose place is not cleared. */
   let refused: NewFrame | undefined
 
   /** The header of the frame is in the block that is cleared. */
@@ -144,7 +140,7 @@ function segmentsOver(first: Segment, second: Segment): CommitLog {
   }
 }
 
-/** Throws the error, a full disk as `no_space`. */
+/** Maps a full disk to `no_space`. */
 function throwNoSpace(error: unknown): never {
   throw isFull(error) ? fault('no_space', undefined, { cause: error }) : error
 }
@@ -164,7 +160,7 @@ async function openBoth(
 }
 
 export interface SegmentOptions {
-  /** Whether short writes may block this thread; true by default. */
+  /** Whether short writes may block this thread; default true. */
   readonly blocking?: boolean
   readonly onUnsupported?: OnUnsupported
 }
@@ -172,25 +168,24 @@ export interface SegmentOptions {
 export interface Segment {
   /**
    * Writes `from` to `to` of the arena, and the rest of their blocks, at the same position of the
-   * file, which must be preallocated. One write at a time, each after the last one of the round.
-   * Resolves with its milliseconds.
+   * preallocated file. One write at a time, in order. Resolves with its milliseconds.
    */
   write(arena: Buffer, from: number, to: number): Promise<number>
   /** Writes up to this position allocate nothing on the disk. */
   preallocatedBytes(): number
-  /** Makes it so many at least; nothing else has changed if it rejects. */
+  /** At least `bytes`; changes nothing else if it rejects. */
   preallocate(bytes: number): Promise<void>
   close(): Promise<void>
 }
 
-/** Preallocated at a time: little enough to bound the latency of a write that waits for it. */
+/** Small enough to bound the latency of a write that waits for it. */
 const ahead_bytes = 1024 * 1024
 const zeros = Buffer.alloc(ahead_bytes)
 
 /** A write is synchronous up to this size, while the mean write takes no longer. */
 const inline = { bytes_max: 64 * 1024, took_ms_max: 0.3 }
 
-/** Creates the file (mode 0600) and preallocates its beginning; rejects if it exists. */
+/** Mode 0600; preallocates the beginning; rejects if it exists. */
 export async function createSegment(path: string, options: SegmentOptions): Promise<Segment> {
   const file = await createFile(path, options.onUnsupported)
   try {
@@ -202,7 +197,7 @@ export async function createSegment(path: string, options: SegmentOptions): Prom
   return segmentOver(file, zeros.length, options)
 }
 
-/** Opens the file of an earlier process. What it holds is durable once this resolves. */
+/** The contents of the earlier process are durable once this resolves. */
 export async function openSegment(path: string, options: SegmentOptions): Promise<Segment> {
   const file = await openFile(path, options.onUnsupported)
   try {
@@ -235,7 +230,7 @@ function segmentOver(
     filling = fill().finally(() => {
       filling = undefined
     })
-    // A broken disk shows at the next write.
+    // The next write reports a broken disk.
     filling.catch(() => {})
   }
 

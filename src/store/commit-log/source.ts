@@ -1,5 +1,5 @@
 /**
- * What `openEngine` takes as `commit_log`: a commit log that is not beside the data file, and that
+ * The option `commit_log` of `openEngine`: a commit log that is not beside the data file, and that
  * other nodes may own meanwhile. Opening resolves once this node owns it.
  */
 import type { Emit } from '../../core/events.ts'
@@ -12,66 +12,62 @@ import type { Frame } from './frame.ts'
 
 export interface CommitLogSource {
   /**
-   * Resolves with the tree over the data file and this commit log; rejects with `not_possible`,
+   * Resolves with the tree over the data file and this commit log. Rejects with `not_possible`,
    * `older_format`, `newer_format` or `shutting_down`, and a sentence. The caller holds the lock of
-   * the data file and closes `tree` if this rejects.
+   * the data file and closes `tree` on a rejection.
    */
   open(opening: CommitLogOpening): Promise<Tree>
-  /** What an operator may ask of this node while it does not own the data. */
+  /** Operations on a node that does not own the data. */
   readonly standby?: Standby
 }
 
 export interface Standby {
-  /** A copy that opens alone, of what this node has, which `has` says in words. */
+  /** A standalone copy of what this node has; `has` says in words what that is. */
   backup(path: string): Promise<BackupFile & { readonly has: string }>
-  /**
-   * Why it does nothing else, and who does: `not_possible`, or `overloaded` while its database does
-   * not answer.
-   */
+  /** Why it refuses the rest: `not_possible`, or `overloaded` while its database is away. */
   refusal(): Fault
 }
 
 export interface CommitLogOpening {
   readonly tree: LmdbTree
-  /** Of the data file, without symbolic links. */
+  /** The data file, without symbolic links. */
   readonly path: string
   readonly emit: Emit
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes: number
-  /** As the limit of this name. */
   readonly checkpoint_bytes: number
   readonly slow_commit_ms?: number
-  /** Whether the close may block this thread; true by default. */
+  /** Whether the close may block this thread; default true. */
   readonly blocking?: boolean
   bytes(count: number): Buffer
   /**
-   * What makes a new state one of the engine's; undefined if it is one. Throws where this program
-   * cannot own the state: it is of another format or program.
+   * Makes a new state the engine's; undefined if it is already. Throws for the state of another
+   * format or program.
    */
   claim(found: Pick<Tree, 'get' | 'range'>): ChangeBuffer | undefined
-  /** Rejects where this node lacks the key of the secrets in the state. */
+  /** Rejects if this node lacks the key of the secrets in the state. */
   checkKey(found: Pick<Tree, 'get' | 'range'>): Promise<void>
-  /** Reads what this node has while another owns the data; undefined where nothing does. */
+  /** Reads of the state while another node owns the data. */
   readonly reads?: StandbyReads | undefined
 }
 
-/** The caller awaits each answer before it takes more. */
+/** The caller awaits each call before the next. */
 export interface StandbyReads {
-  /** Once the copy has had all that was committed. */
+  /** Called once the copy has had all commits. */
   begin(copy: StandbyCopy): Promise<void>
-  /** After these frames, of which reads find all. */
+  /** Called once reads find these frames. */
   taken(frames: readonly Frame[]): Promise<void>
-  /** The copy is read no more once this resolves. Nothing happens where nothing has begun. */
+  /** The copy is no longer read once this resolves. A no-op before `begin`. */
   end(): Promise<void>
 }
 
-/** What a standby has: a state that the owner has committed, which others follow. */
+/** A state that the owner has committed; later ones follow. */
 export interface StandbyCopy {
   readonly tree: Pick<Tree, 'get' | 'range'>
-  /** Position of the last frame in it. */
+  /** Position of the last frame. */
   seq(): number
-  /** For so long it may not have had all that was committed. */
+  /** The staleness: for how long it may have lacked commits. */
   age_ms(): number
-  /** Who the owner is, for operators. */
+  /** Names the owner, for operators. */
   says(): string
 }

@@ -1,20 +1,18 @@
 /**
- * The tree with a commit log in front of LMDB: a commit is one synced write to the commit log.
- *
- * Committed changes are in the active segment and in its memtable, where reads find them. When the
- * segment is large enough it is frozen and a checkpoint writes it into LMDB, while commits go on in
- * the other segment. Then the frozen memtable is cleared and its segment may be overwritten.
+ * The tree with a commit log in front of LMDB: a commit is one synced write to the commit log. Its
+ * changes are in the active segment and its memtable, which reads use. A large enough segment is
+ * frozen and written into LMDB by a checkpoint, while commits continue in the other. Then the
+ * frozen memtable is cleared, and its segment may be overwritten.
  *
  *     segment 0   ▓▓▓▓▓▓ frozen: checkpoint running ▓▓▓▓▓▓   memtable
  *     segment 1   ███ active: written ███ · · · · · · · ·   memtable
  *
- * Invariants: each acknowledged change is at every moment in LMDB or in a segment that is not
- * overwritten. Commits that outrun the checkpoint wait for it. Only the checkpoint process commits
- * to LMDB.
+ * Invariants: each acknowledged change is always in LMDB or in a segment that is not overwritten.
+ * Commits that outrun the checkpoint wait for it. Only the checkpoint process commits to LMDB.
  *
- * Without disk space a commit is refused and a checkpoint postponed; without space for a commit
- * log, commits go directly into LMDB. After a failed write or checkpoint, or the loss of a file,
- * nothing more is written and the commit log stays for the next open.
+ * Without disk space commits are refused and checkpoints postponed; without space for a commit log,
+ * commits go directly into LMDB. After a failed write or checkpoint, or the loss of a file, nothing
+ * more is written, and the commit log stays for the next open.
  */
 import type { Key } from '../../codec/keys.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -40,28 +38,25 @@ import type { CommitLogWriter, FrameRange } from './writer.ts'
 
 const index_bytes_per_key = 128
 
-/** A commit log in files beside the data file, which needs them no more once it has all of them. */
+/** A commit log in files beside the data file, which are removed once merged. */
 export interface CommitLogFiles {
-  /** Each must stay the one that it is. */
+  /** Files that must not be replaced. */
   readonly paths: readonly string[]
-  /** Begins a commit log where there was no disk space for one; undefined while there is none. */
+  /** Creates a commit log that lacked disk space before; undefined while it still does. */
   start(): Promise<CommitLogWriter | undefined>
   /**
-   * The last step of a close: the data file is complete with these frames, which LMDB lacks, and
-   * the files go. Rejects where the disk does not take it; then they stay.
+   * The last step of a close: completes the data file with the frames that LMDB lacks and removes
+   * the files. If the disk refuses, it rejects and the files stay.
    */
   finish(left: FrameRange): Promise<void>
 }
 
 export interface CommitLogTree extends Tree {
-  /** Durable frames of another process, which follow the last one: reads find them. */
+  /** Makes durable frames of another process, which follow the last one, visible. */
   take(frames: readonly Buffer[]): Promise<void>
   /** Position of the last frame. */
   seq(): number
-  /**
-   * Runs `work` when LMDB has everything that was committed before. No checkpoint begins until it
-   * settles; commits go on.
-   */
+  /** Runs `work` once LMDB has all earlier commits. Checkpoints wait for it, commits do not. */
   atRest<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -70,12 +65,12 @@ export interface CommitLogTreeOptions extends CheckpointerOptions {
   readonly files?: CommitLogFiles
   /** Bytes of the disk to leave free if possible. */
   readonly reserve_bytes?: number
-  /** As the limit of this name; 0 by default. */
+  /** As the limit of this name; default 0. */
   readonly checkpoint_bytes?: number
   readonly bounds?: Partial<CommitLogBounds>
 }
 
-/** Even if the disk has only its reserve left, this much may await a checkpoint. */
+/** May await a checkpoint even if the disk has only its reserve left. */
 const debt_min_bytes = 8 * 1024 * 1024
 
 /** `opened_commit_log` is undefined if the disk had no space for it. */
@@ -94,10 +89,7 @@ export function commitLogTree(
   const hints = newScanHints()
   let commit_log = opened_commit_log
   let broken: unknown
-  /**
-   * A file of the commit log is gone, or one that is elsewhere takes no more, but LMDB is sound and
-   * memory has all that the commit log held.
-   */
+  /** The commit log is lost or takes no more, but LMDB is sound and memory has all its frames. */
   let is_log_lost = false
   let brokenCallback: ((cause: unknown) => void) | undefined
   const free = newFreeSpace(tree)
@@ -105,7 +97,7 @@ export function commitLogTree(
   let turn: Promise<unknown> = Promise.resolve()
   let backups_waiting = 0
   let write_ms = 0
-  /** What went into LMDB while there was no commit log. */
+  /** Bytes written into LMDB without a commit log. */
   let direct_bytes = 0
   let unwatch = watch()
   const checkpointer = newCheckpointer({
@@ -117,13 +109,13 @@ export function commitLogTree(
     left_bytes_max: files === undefined ? 0 : bounds.slice.bytes_max,
     onDone() {
       hints.clear()
-      // The next checkpoint need not wait for the next commit.
+      // The next checkpoint need not wait for a commit.
       void checkpointer.running()?.then(() => inTurn(async () => checkpointIfFull()))
     },
     onBroken: breakWith,
   })
 
-  /** Serialises commits and everything else that changes which segment is active. */
+  /** Serialises commits and all that changes which segment is active. */
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = turn.then(work)
     turn = result.catch(() => {})
@@ -141,7 +133,7 @@ export function commitLogTree(
     const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
       free.ask()
-      // What was deleted frees pages of the file only once a checkpoint has it.
+      // Deletes free pages of the file only after a checkpoint.
       const is_full = free.bytes() + spareBytes(tree) < freeBytesAgain(reserve_bytes)
       void inTurn(async () => checkpointIfFull(is_full))
     }
@@ -160,7 +152,7 @@ export function commitLogTree(
     return memtable.bytes() + memtable.size * index_bytes_per_key
   }
 
-  /** Bytes by which LMDB may grow for the changes that it does not have yet. */
+  /** Bytes by which LMDB may grow for the changes that it lacks. */
   function debt(): number {
     let [bytes, changes] = [0, 0]
     for (const memtable of memtables()) {
@@ -174,7 +166,6 @@ export function commitLogTree(
     return Math.max(free.bytes() + spareBytes(tree) - reserve_bytes, debt_min_bytes)
   }
 
-  /** Whether the active segment's file can take a frame. */
   function fits(commit_log: CommitLogWriter, frame_bytes: number): boolean {
     const bytes = frame_bytes + block_bytes
     if (commit_log.preallocatedBytes() >= bytes) return true
@@ -185,7 +176,7 @@ export function commitLogTree(
     if (broken !== undefined) throw broken
     if (commit_log === undefined) await startLate()
     if (commit_log === undefined) {
-      // A backup may copy the file, and a thread compare it with its sums.
+      // A backup may copy the file, and a thread compare its sums.
       await checkpointer.running()
       const began_ms = performance.now()
       if (!(await writeDirectly(tree, changes))) throw fault('no_space')
@@ -222,8 +213,8 @@ export function commitLogTree(
   }
 
   /**
-   * Waits for checkpoints while the active segment is full, or while those to come may take all
-   * that the disk has. Throws `no_space` if the commit log has no room for the frame.
+   * Waits for checkpoints while the active segment is full, or while later ones may take all free
+   * space. Throws `no_space` if the commit log has no room for the frame.
    */
   async function makeRoom(commit_log: CommitLogWriter, frame_bytes: number): Promise<void> {
     for (;;) {
@@ -237,7 +228,7 @@ export function commitLogTree(
         throw fault('no_space')
       }
       await running
-      // After a failed checkpoint only the frozen segment has its changes: no one may overwrite it.
+      // After a failed checkpoint only the frozen segment has its changes: keep it.
       if (broken !== undefined) throw broken
     }
   }
@@ -251,7 +242,7 @@ export function commitLogTree(
     if (is_large || is_tight || is_due) checkpointer.begin()
   }
 
-  /** Starts the commit log that had no disk space at the open, if there is space now. */
+  /** Starts a commit log that had no disk space at the open, if there is some now. */
   async function startLate(): Promise<void> {
     const started = await files?.start()
     if (started === undefined) return
@@ -260,7 +251,7 @@ export function commitLogTree(
     unwatch = watch()
   }
 
-  /** What is not merged stays in the commit log meanwhile, where `merges` is false. */
+  /** With `merges` false, unmerged changes stay in the commit log. */
   async function atRest<T>(work: () => Promise<T>, merges = true): Promise<T> {
     backups_waiting++
     try {
@@ -379,7 +370,7 @@ export function commitLogTree(
   }
 }
 
-/** By how much the file of a segment may grow ahead of a write. */
+/** How far a segment's file may grow ahead of a write. */
 const preallocation_bytes = 2 * 1024 * 1024
 
 function shut(): Fault {

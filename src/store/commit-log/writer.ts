@@ -1,10 +1,8 @@
 /**
- * The write path of the commit log: two memtables in front of a `CommitLog`. One is active and
- * takes the commits; the other is frozen for a checkpoint, or free. A frame is durable, and read,
- * when `write` resolves.
- *
- * The arena of a memtable is aligned memory with the bytes of the segment's file at the same
- * positions, so frames are built in place and written from there.
+ * The write path of the commit log: two memtables in front of a `CommitLog`, one active, one frozen
+ * for a checkpoint or free. A frame is durable and visible when `write` resolves. The arena of a
+ * memtable is aligned memory with the same bytes as the segment's file, so frames are built in
+ * place and written from there.
  */
 import { type ChangeBuffer, newChangeBuffer } from '../changes/change-buffer.ts'
 import { keyAt } from '../changes/change-encoding.ts'
@@ -15,45 +13,43 @@ import { changeOffsets, changesAt, type Frame, frameBytes, framesIn, sealFrame }
 import type { Manifest } from './manifest.ts'
 import { alignedMemory, endOfBlock } from './segment-file.ts'
 
-/** Contiguous frames that are on disk. */
+/** Contiguous durable frames. */
 export interface FrameRange {
-  /** A slice of the memtable's arena; valid until the memtable is cleared. */
+  /** A slice of the memtable's arena; valid until that is cleared. */
   readonly frames: Buffer
   readonly first_seq: number
   readonly last_seq: number
 }
 
 export interface CommitLogWriter {
-  /** The memtable of the round that is written now. */
   active(): ChangeBuffer
-  /** The memtable of the round before; empty after `releaseFrozen`. */
+  /** Empty after `releaseFrozen`. */
   frozen(): ChangeBuffer
-  /** Writes one frame; one call at a time. Resolves and rejects as `CommitLog.append`. */
+  /** One call at a time. Resolves and rejects as `CommitLog.append`. */
   write(changes: ChangeBuffer): Promise<number>
-  /** Reads find a frame of this commit log that another process has made durable. */
+  /** Makes a durable frame of another process visible. */
   take(frame: Buffer): void
   isSettled(): boolean
   settle(): Promise<void>
-  /** Bytes of the frames that were written, and of those that are not in LMDB yet. */
+  /** Bytes of frames written, and of those not in LMDB yet. */
   writtenBytes(): number
   unmergedBytes(): number
-  /** Sequence number of the last frame. */
   seq(): number
   /** A frame up to this size allocates nothing on the disk. */
   preallocatedBytes(): number
-  /** Freezes the active memtable and goes on in the other, which must be free. */
+  /** Freezes the active memtable and continues in the other, which must be free. */
   rotate(): void
   frozenFrames(): FrameRange
-  /** Empty where LMDB has all of them. */
+  /** Empty if LMDB has all of them. */
   activeFrames(): FrameRange
-  /** Frees the frozen memtable: all its changes are in LMDB. */
+  /** Frees the frozen memtable once LMDB has its changes. */
   releaseFrozen(): void
-  /** No write follows, and the last checkpoint begins. */
+  /** No write follows; the last checkpoint begins. */
   end(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a memtable begins with: the bytes of its arena and, in them, the frames that LMDB lacks. */
+/** The initial arena of a memtable and, in it, the frames that LMDB lacks. */
 export interface RecoveredRound {
   readonly bytes: Buffer
   readonly frames: readonly Frame[]
@@ -64,7 +60,7 @@ export interface RecoveredFrames {
   readonly frozen: RecoveredRound
 }
 
-/** A memtable, and the first of its frames that is not in LMDB: number and position. */
+/** A memtable and its first frame that LMDB lacks: number and position. */
 interface Round {
   readonly memtable: ChangeBuffer
   first_seq: number
@@ -154,8 +150,8 @@ function unmergedBytes({ memtable, begin }: Round): number {
 }
 
 /**
- * What a segment holds with the usual bounds. Costs no memory before it is written, but a machine
- * or a container may bound what is reserved, too.
+ * The usual size of a segment. Costs no memory before it is written, but a machine or container may
+ * bound reservations.
  */
 export const arena_bytes = boundsFor(0).bytes_max
 const first_slots = 1024 * 1024
@@ -170,8 +166,8 @@ export function newMemtable(): ChangeBuffer {
 }
 
 /**
- * Builds the frame of a commit after the others, with zeros up to the end of its last block, and
- * returns its bytes. Reads do not see it before `publishFrame`.
+ * Builds a commit's frame, zero-padded to the end of its last block, and returns its bytes. It is
+ * invisible to reads before `publishFrame`.
  */
 export function buildFrame(
   memtable: ChangeBuffer,
@@ -189,14 +185,14 @@ export function buildFrame(
   return sealFrame(arena, at, { id, seq, count: changes.count(), change_bytes })
 }
 
-/** Makes the frame that was built of `changes`, which is on disk now, visible to reads. */
+/** Makes the frame built of `changes`, now durable, visible to reads. */
 export function publishFrame(memtable: ChangeBuffer, changes: ChangeBuffer): void {
   const at = memtable.bytes()
   changes.indexInto(memtable, changesAt(at))
   memtable.extendTo(at + frameBytes(changes.bytes()))
 }
 
-/** Adds a frame that is durable already, and makes it visible to reads. */
+/** Adds a durable frame and makes it visible to reads. */
 export function takeFrame(memtable: ChangeBuffer, bytes: Buffer): void {
   const at = memtable.bytes()
   const end = at + bytes.length
@@ -212,7 +208,7 @@ function indexFrames(memtable: ChangeBuffer, frames: readonly Frame[]): void {
   for (const offset of changeOffsets(frames)) memtable.index(offset, hashOf(keyAt(arena, offset)))
 }
 
-/** Fills an empty memtable with the recovered frames of a segment, which are contiguous. */
+/** Fills an empty memtable with the recovered, contiguous frames of a segment. */
 export function loadFrames(
   memtable: ChangeBuffer,
   segment: Buffer,

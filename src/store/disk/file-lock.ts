@@ -1,8 +1,7 @@
 /**
- * One process, and one engine in it, owns a data file: a kernel lock on the file itself. The lock
- * belongs to the open descriptor, a plain number that no garbage collection closes, so it ends with
- * the process, and a second open in the same process is refused too. LMDB locks the `-lock` file.
- * The native file is loaded at the first call.
+ * One engine in one process owns a data file: a kernel lock on the file itself. The lock belongs to
+ * the open descriptor, a plain number that no garbage collection closes, so it ends with the
+ * process, and a second open in the same process is refused too. LMDB locks the `-lock` file.
  */
 import { close, constants, fstat, open } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -12,15 +11,14 @@ import type { LockAddon } from './lock-addon.ts'
 import { nativeFault } from './native-part.ts'
 
 export interface FileLock {
-  /** The lock lasts while this process or a child that inherits the descriptor has it open. */
+  /** The lock lasts while this process or a child with the descriptor has it open. */
   readonly fd: number
-  /** A second call does nothing. */
   release(): Promise<void>
 }
 
 /**
- * Locks the data file at `path`, which is created (mode 0600) if missing. Undefined if another
- * holder has it. Throws `not_possible` for a path that cannot be opened, and `native_not_loaded`.
+ * Locks the data file, created (mode 0600) if missing. Undefined if another holder has it. Throws
+ * `not_possible` for a path that cannot be opened, and `native_not_loaded`.
  */
 export async function lockFile(path: string): Promise<FileLock | undefined> {
   const addon = await loadFileLock()
@@ -40,9 +38,8 @@ export async function lockFile(path: string): Promise<FileLock | undefined> {
 }
 
 /**
- * The bytes that are locked. On Windows a lock keeps every other descriptor, LMDB's too, from
- * reading and writing them: there it is one byte that no file reaches, of those that earlier
- * versions lock.
+ * On Windows a lock blocks reads and writes by every other descriptor, LMDB's too. There it is one
+ * byte beyond any file, within the range that earlier versions lock.
  */
 const [lock_at, lock_bytes] = process.platform === 'win32' ? [2 ** 62, 1] : [0, 0]
 
@@ -57,10 +54,10 @@ function tryLock(addon: LockAddon, fd: number): boolean {
   }
 }
 
-/** The native file; throws `native_not_loaded`. */
+/** Throws `native_not_loaded`. */
 export async function loadFileLock(): Promise<LockAddon> {
   try {
-    // The native file calls functions of libuv that these lack: it would end their process.
+    // The native file calls libuv functions that these lack; their process would crash.
     const { bun, deno } = process.versions
     if (bun !== undefined) throw new Error('Bun lacks functions of libuv')
     if (deno !== undefined) throw new Error('Deno lacks functions of libuv')

@@ -1,7 +1,4 @@
-/**
- * System errors of files as sentences that say what to do, the sync of folders, and the rights of a
- * file.
- */
+/** System errors of files as sentences that say what to do, folder syncs, and file modes. */
 import { open } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
@@ -19,13 +16,13 @@ const sentences: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
 }
 
-/** As Node names them, as a fault does, and as LMDB does. */
+/** As named by Node, by faults and by LMDB. */
 const full_codes: readonly unknown[] = [
   ...['ENOSPC', 'EDQUOT', 'no_space'],
   ...[system.errno.ENOSPC, system.errno.EDQUOT],
 ]
 
-/** A `not_possible` for the error with which opening `path` failed. */
+/** A `not_possible` for a failed opening of `path`. */
 export function fileFault(path: string, error: unknown): Fault {
   const code = (error as { code?: unknown } | null)?.code
   const sentence = typeof code === 'string' ? sentences[code] : undefined
@@ -34,15 +31,15 @@ export function fileFault(path: string, error: unknown): Fault {
 }
 
 /**
- * What an opening that failed throws: a `not_possible` for what the system or LMDB, whose codes are
- * numbers, has refused; anything else as it is.
+ * A `not_possible` for an error of the system or of LMDB, whose codes are numbers; any other error
+ * as it is.
  */
 export function openingError(path: string, error: unknown): unknown {
   const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown }
   return typeof code === 'number' || syscall !== undefined ? fileFault(path, error) : error
 }
 
-/** The fault for a new file that cannot be written: `no_space`, or else `not_possible`. */
+/** For a new file that cannot be written: `no_space`, or else `not_possible`. */
 export function writeFault(path: string, error: unknown): Fault {
   const text = error instanceof Error ? error.message : String(error)
   // LMDB has the system's text, and its number or none.
@@ -51,7 +48,7 @@ export function writeFault(path: string, error: unknown): Fault {
     : fault('not_possible', `${path} could not be written (${text})`, { cause: error })
 }
 
-/** Whether the disk, or the share of it that this user may take, is full. */
+/** Whether the disk, or this user's quota, is full. */
 export function isFull(error: unknown): boolean {
   return full_codes.includes((error as { code?: unknown } | null)?.code)
 }
@@ -59,7 +56,7 @@ export function isFull(error: unknown): boolean {
 const interrupted: readonly unknown[] = ['EINTR', system.errno.EINTR]
 const repeats_max = 8
 
-/** Does again what a signal has interrupted, which the system leaves to its callers. */
+/** Repeats a call that a signal interrupted. */
 export function uninterrupted<T>(work: () => T): T {
   for (let times = 0; ; times++) {
     try {
@@ -70,7 +67,6 @@ export function uninterrupted<T>(work: () => T): T {
   }
 }
 
-/** The same of work that settles later. */
 export async function settledUninterrupted<T>(work: () => Promise<T>): Promise<T> {
   for (let times = 0; ; times++) {
     try {
@@ -95,12 +91,11 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Syncs the names in the folder of `path`. */
 export function syncFolder(path: string): Promise<void> {
   return syncPath(dirname(path))
 }
 
-/** Whether users other than the owner may read or write what has this mode. */
+/** Whether other users may read or write a file of this mode. */
 export function isOpenToOthers(mode: number): boolean {
   return (mode & 0o077) !== 0
 }

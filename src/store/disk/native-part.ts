@@ -1,15 +1,15 @@
 /**
- * The native files that a data file needs, those of lmdb and of the file lock: one sentence with
- * the remedy where one does not load on this machine. An engine in memory loads neither.
+ * The native files of lmdb and of the file lock: one sentence with the remedy if one does not load.
+ * An engine in memory loads neither.
  */
 import { type Fault, fault } from '../../core/faults.ts'
 
-/** The platforms that both parts have a native file for. */
+/** Both parts have a native file for these. */
 export const native_platforms: readonly string[] = [
   ...['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64', 'win32-arm64', 'win32-x64'],
 ]
 
-/** [what the error says, what is wrong and what helps]; the first row that matches counts. */
+/** [pattern of the error, cause and remedy]; the first match counts. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/^(?:Bun|Deno) lacks/, "open data files with Node; ':memory:' works here"],
   [
@@ -27,7 +27,7 @@ const remedies: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** A `native_not_loaded` for the error with which loading `part` failed. */
+/** A `native_not_loaded` for the error of loading `part`. */
 export function nativeFault(
   part: string,
   error: unknown,

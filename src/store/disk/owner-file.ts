@@ -1,20 +1,19 @@
 /**
- * The owner record: a small file beside the data file that names the process that holds the lock
- * and its admin socket. It counts only while the lock is held, so it is not synced, and one that a
- * killed process left is ignored.
+ * The owner record: a file beside the data file with the process that holds the lock, and its admin
+ * socket. It counts only while the lock is held, so it is not synced, and a stale one is ignored.
  */
 import { readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { parsePlain } from '../../codec/json.ts'
 
 export interface OwnerRecord {
   readonly pid: number
-  /** Path of the admin socket; `null` if there is none. */
+  /** `null` without an admin socket. */
   readonly socket: string | null
   readonly file_id: string
   readonly version: string
 }
 
-/** `real_path` is the data file's, without symbolic links. */
+/** `real_path` is the data file without symbolic links. */
 export async function writeOwner(real_path: string, owner: OwnerRecord): Promise<void> {
   await writeFile(ownerPath(real_path), JSON.stringify(owner), { mode: 0o600 }).catch(() => {})
 }
@@ -24,7 +23,7 @@ export async function removeOwner(real_path: string): Promise<void> {
   await rm(ownerPath(real_path), { force: true }).catch(() => {})
 }
 
-/** Undefined if there is no record that can be read. */
+/** Undefined without a readable record. */
 export async function readOwner(path: string): Promise<OwnerRecord | undefined> {
   try {
     const record = parsePlain(await readFile(ownerPath(await realpath(path)), 'utf8'))

@@ -1,7 +1,6 @@
 /**
  * A temporary folder beside a target file, in which the file is made before it gets its name. A
- * kernel lock in it shows whether its process lives; the next process that makes such a folder
- * removes those of killed ones.
+ * kernel lock in it shows whether its process lives; the next process removes those of killed ones.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -11,11 +10,10 @@ import { fileFault } from './file-system.ts'
 
 export interface PrivateFolder {
   readonly path: string
-  /** With all that is in it. */
   remove(): Promise<void>
 }
 
-/** Throws `not_possible` where there can be none. `target` is the absolute path of the file. */
+/** Throws `not_possible`. `target` is the absolute path of the file. */
 export async function makePrivateFolder(
   target: string,
   what: 'backup' | 'restore',
@@ -41,7 +39,7 @@ async function removeLeft(parent: string, begin: string): Promise<void> {
   const names = await readdir(parent).catch(() => [])
   for (const name of names.filter((one) => one.startsWith(begin))) {
     const path = join(parent, name)
-    // Without the file of the lock it is just being made, or belongs to another program.
+    // Without a lock file it is just being made, or belongs to another program.
     if (!existsSync(lockPath(path))) continue
     const lock = await lockIn(path)
     if (lock === undefined) continue
@@ -52,7 +50,7 @@ async function removeLeft(parent: string, begin: string): Promise<void> {
 
 const lockPath = (folder: string): string => join(folder, 'lock')
 
-/** Undefined where another process has it, or the disk knows no locks. */
+/** Undefined if another process has it, or the disk does not support locks. */
 function lockIn(folder: string): Promise<FileLock | undefined> {
   return lockFile(lockPath(folder)).catch(() => undefined)
 }

@@ -1,8 +1,7 @@
 /**
- * A copy of the durable state while the store goes on. It is made page by page in a private folder
- * beside the target, synced, read completely, and only then gets its name. A failure leaves nothing
- * behind, and no existing file is replaced. A copy with damaged pages or records gets a name that
- * says so.
+ * A copy of the durable state of a running store. It is made page by page in a private folder
+ * beside the target, synced, read completely, and only then named. A failure leaves nothing, and no
+ * file is replaced. A copy with damaged pages or records gets a name that says so.
  */
 import { closeSync, openSync } from 'node:fs'
 import { chmod, type FileHandle, link, lstat, open, rename } from 'node:fs/promises'
@@ -19,17 +18,15 @@ import { readMark, writeMark } from './marks.ts'
 import { checkedPages, metasOf, summed } from './page-sums.ts'
 
 const slice_bytes = 1024 * 1024
-/** Entries read before the event loop gets a turn. */
 const slice_entries = 512
-/** More damage is only counted. */
+/** Further damage is only counted. */
 const listed_max = 10
-/** Of the name of a damaged copy. */
 const damaged_end = '.damaged'
 
 /**
- * Copies the file to a new one at `path` (mode 0600), or at `path.damaged`, which gets this record
- * `commit_log` (lmdb/marks); no commit may happen meanwhile. Throws `not_possible` if the file
- * exists, or if the copy cannot be written or read, and `no_space` if its disk is full.
+ * Copies the file to `path` (mode 0600), or to `path.damaged`, with this record `commit_log`
+ * (lmdb/marks); no commit may run meanwhile. Throws `not_possible` if the file exists or the copy
+ * cannot be written or read, `no_space` if its disk is full.
  */
 export async function copyDatabase(
   from: string,
@@ -92,7 +89,7 @@ async function writeAll(target: FileHandle, bytes: Buffer, at: number): Promise<
   }
 }
 
-/** What is damaged in the copy: pages, and records of tasks. */
+/** Damaged pages and task records of the copy. */
 async function damageIn(copy: string): Promise<Damage | undefined> {
   const tasks: string[] = []
   const onValue = (key: Key, value: Buffer): void => {
@@ -110,7 +107,7 @@ async function damageIn(copy: string): Promise<Damage | undefined> {
   return { count, says: [...pages.slice(0, listed_max), ...says] }
 }
 
-/** A damaged record does not say its process; the keys of its index do. */
+/** A damaged record does not name its process; the keys of its index do. */
 async function processesOf(copy: string, tasks: ReadonlySet<string>): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const file = openSync(copy, 'r')
@@ -130,7 +127,7 @@ async function processesOf(copy: string, tasks: ReadonlySet<string>): Promise<Ma
       }
     }
   } catch {
-    // The pages of the index are damaged too, which is said.
+    // The pages of the index are damaged too and reported.
   } finally {
     closeSync(file)
   }

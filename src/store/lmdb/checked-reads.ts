@@ -1,7 +1,6 @@
 /**
  * Reads of a large file while a thread compares all of it with its checksums: directly from its
- * pages, each checked when it is read. So the opening does not wait, and LMDB reads no damaged
- * page.
+ * pages, each checked when read. So the opening does not wait, and LMDB reads no damaged page.
  */
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
@@ -13,13 +12,10 @@ import { scanScript } from './scan-script.ts'
 import type { ScanJob, ScanResult } from './scan-worker.ts'
 
 export interface CheckedReads extends Pick<Tree, 'get' | 'range'> {
-  /** Makes later commits visible. */
   refresh(): void
-  /** As in `LmdbReads`. */
   readonly has_last_sums: boolean
-  /** Resolves when no page is damaged; rejects with `store_failed` and a sentence otherwise. */
+  /** Rejects with `store_failed` and a sentence for a damaged page. */
   readonly verified: Promise<void>
-  /** Nothing is read afterwards. */
   close(): Promise<void>
 }
 

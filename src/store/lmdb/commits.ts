@@ -1,10 +1,8 @@
 /**
- * Commits to the data file, in a process that does nothing else (commit-log/checkpoint-child).
- *
- * A commit is one LMDB transaction: LMDB writes and syncs its pages, then the meta page that makes
- * them count. A failed write makes LMDB drop the whole commit, and may corrupt the memory of the
- * process. After a failure other than lack of space there is no further commit, because the state
- * on disk is unknown.
+ * Commits to the data file, in a process of its own (commit-log/checkpoint-child). A commit is one
+ * LMDB transaction: pages are written and synced, then the meta page that makes them count. A
+ * failed write drops the whole commit and may corrupt the memory of the process. After a failure
+ * other than lack of space no commit follows: the state on disk is unknown.
  */
 import { constants as system } from 'node:os'
 import { fault } from '../../core/faults.ts'
@@ -27,7 +25,7 @@ export async function openWritableTree(
   const sums = newSumsWriter(path)
   let broken: unknown
 
-  /** LMDB calls it an I/O error that a disk took a part of a write, because that made it full. */
+  /** LMDB reports a write cut short by a full disk as an I/O error. */
   function isShortWrite(error: unknown): boolean {
     const is_io = (error as { code?: unknown } | null)?.code === system.errno.EIO
     return is_io && freeBytesAt(path) < full_disk_bytes
@@ -43,7 +41,7 @@ export async function openWritableTree(
           fill(writer)
           if (!goes_on) sums.put(writer)
         }
-        // LMDB writes again what was interrupted, but a sync only with its whole commit.
+        // LMDB repeats an interrupted write, but a sync only with its whole commit.
         uninterrupted(() => db.transactionSync(put))
       } catch (error) {
         // The last commit is intact if the pages of the next one could not be written.

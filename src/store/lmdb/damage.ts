@@ -1,4 +1,4 @@
-/** Damaged pages in sentences: of all pages, of a refused opening, and of a later read. */
+/** Messages for damaged pages: of all pages, of a refused opening, and of a later read. */
 import { closeSync, openSync } from 'node:fs'
 import { nextTurn } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -7,14 +7,14 @@ import type { Summed } from './pages.ts'
 
 const helps = 'run `npx conveyor restore BACKUP`'
 
-/** Of an opening. What is no damaged page is returned as it is. */
+/** At an opening. Returns other errors as they are. */
 export function openingFault(path: string, error: unknown): unknown {
   if (!isDamagedPage(error)) return error
   if (error.is_missing) return fault('not_a_database', `${path} ends too early; ${helps}`)
   return fault('not_a_database', damageText(path, error))
 }
 
-/** Of a file that is open. */
+/** For an open file. */
 export function damageFault(path: string, damaged: DamagedPage): Fault {
   return fault('store_failed', damageText(path, damaged))
 }
@@ -24,8 +24,8 @@ function damageText(path: string, { says }: DamagedPage): string {
 }
 
 /**
- * A sentence for each damaged page, up to `count_max`, in slices of the event loop. No commit may
- * happen meanwhile. `values`: the values to look at.
+ * A sentence per damaged page, up to `count_max`, in slices of the event loop. No commit may run
+ * meanwhile. `values`: the values to check.
  */
 export async function damageOf(
   path: string,

@@ -1,7 +1,6 @@
 /**
- * Opens LMDB, and puts the changes of a commit by key and value buffers or as slices of one arena,
- * without an object per change. The package is loaded at the first open: an engine in memory does
- * not need it.
+ * Opens LMDB, and puts a commit's changes as buffers or slices of one arena, without an object per
+ * change. The package loads at the first open: an engine in memory does not need it.
  */
 import type { RootDatabase, RootDatabaseOptions } from 'lmdb'
 import type { Key } from '../../codec/keys.ts'
@@ -19,10 +18,9 @@ export interface LmdbOptions extends RootDatabaseOptions {
 
 export type LmdbDatabase = RootDatabase<Buffer, Key>
 
-/** A key or value as a slice of a buffer. lmdb-js reads `start` and `end` of a binary. */
+/** lmdb-js reads `start` and `end` of a binary. */
 type ByteSlice = Buffer & { start: number; end: number }
 
-/** For slices of the memory that `arena` is in. */
 function sliceOf(arena: Buffer): ByteSlice {
   return Object.assign(Buffer.from(arena.buffer), { start: 0, end: 0 })
 }
@@ -43,10 +41,10 @@ export const lmdbOptions: LmdbOptions = {
     writeKey,
     readKey: (source: KeyBytes, from: number, to: number) => source.latin1Slice(from, to),
   },
-  // A batch is its own commit. The batch of an event turn around it would have a second promise,
-  // which is not handled and rejects too.
+  // A batch is its own commit. An event turn's batch around it would have a second promise, whose
+  // rejection is unhandled.
   eventTurnBatching: false,
-  // A batch starts when it is complete, so that one that breaks off writes nothing.
+  // A batch starts when complete, so that an aborted one writes nothing.
   batchStartThreshold: Number.MAX_SAFE_INTEGER,
   cache: false,
   compression: false,
@@ -56,7 +54,7 @@ export const lmdbOptions: LmdbOptions = {
   safeRestore: false,
 }
 
-/** The package; throws `native_not_loaded`. */
+/** Throws `native_not_loaded`. */
 export async function loadLmdb(): Promise<Pick<typeof import('lmdb'), 'open'>> {
   try {
     return await import('lmdb')
@@ -78,7 +76,6 @@ export async function openDatabase(
   }
 }
 
-/** Part of what `getStats` returns. */
 export interface LmdbStats {
   readonly pageSize: number
   readonly treeBranchPageCount: number
@@ -100,8 +97,8 @@ export interface ReusableWriter extends LmdbWriter {
 const nothing: Buffer = Buffer.alloc(0)
 
 /**
- * LMDB copies a key at the put. It stores the address of a value and reads it at the commit, so it
- * keeps the slice's buffer alive until then.
+ * LMDB copies a key at the put, but reads a value at the commit by its address, so the writer keeps
+ * the slice's buffer alive until then.
  */
 export function newWriter(db: LmdbDatabase): ReusableWriter {
   const by_slice = db as unknown as RootDatabase<Buffer, ByteSlice>

@@ -1,27 +1,24 @@
 /**
- * Keeps pages full where a commit puts many new keys between two neighbours of the file, such as
- * the keys of new tasks.
- *
- * LMDB splits a full page in the middle, and at its end only if the new key is the last one there.
- * A fence makes it so: two keys that fill a page, put after the last key of such a run and removed
- * before the end of the commit.
+ * Keeps pages full where a commit puts many new keys between two neighbours, such as the keys of
+ * new tasks. LMDB splits a full page in the middle, and at its end only if the new key is the last
+ * one there. A fence makes it so: two keys that fill a page, put after the last key of such a run
+ * and removed before the end of the commit.
  */
 import type { Key } from '../../codec/keys.ts'
 import { keyAt, type Offset } from '../changes/change-encoding.ts'
 import { key_bytes_max } from '../tree.ts'
 import type { LmdbTree, LmdbWriter } from './lmdb-tree.ts'
 
-/** A page of the smallest keys holds about as many. */
+/** About as many of the smallest keys fill a page. */
 const run_min = 128
-/** Of a key and its value: two of them leave no room in a page for a third. */
+/** Of key and value: two of them leave no room for a third. */
 const fence_bytes = 2_026
 const zeros = Buffer.alloc(fence_bytes)
 const [first_end, last_end] = ['\x00\x00', '\x00\x01']
 
 /**
- * The last keys of long runs with no key of the file in between, where a fence is no key of the
- * file. Runs are looked for at every `run_min`th key. `sorted`: the offsets of keys in their arena,
- * in key order.
+ * The last keys of long runs without a key of the file in between, where a fence is no key of the
+ * file. Every `run_min`th key is checked. `sorted`: offsets of keys in their arena, in key order.
  */
 export function lastOfRuns(
   tree: Pick<LmdbTree, 'range' | 'refresh'>,
@@ -29,7 +26,6 @@ export function lastOfRuns(
   sorted: Uint32Array,
 ): Key[] {
   const keyOf = (place: number): Key => keyAt(arena, sorted[place] as Offset)
-  /** The place of the first key from `key` on. */
   function placeOf(key: Key, from: number): number {
     let [low, high] = [from, sorted.length]
     while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * LMDB's lock file, its table of readers. LMDB maps it, so it kills the process where it cannot
- * open the file, or where the disk is full when it first touches a page that is not allocated.
+ * LMDB's lock file, its table of readers. LMDB maps it, and crashes the process if it cannot open
+ * the file, or if the disk is full when it first touches an unallocated page.
  */
 import { constants } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ const lock_pages = 3
 
 export const lockPath = (path: string): string => `${path}-lock`
 
-/** Once the data file at `path` is closed; its lock is still held, so no reader is in the table. */
+/** After the data file is closed; its lock is still held, so the table has no reader. */
 export async function removeLockFile(path: string): Promise<void> {
   await rm(lockPath(path), { force: true }).catch(() => {})
 }

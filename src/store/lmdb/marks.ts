@@ -1,6 +1,6 @@
 /**
- * Two small records inside the data file, in the part of LMDB's two meta pages that LMDB writes
- * once, at the creation of the file, and never again.
+ * Two small records in the data file, in the part of LMDB's two meta pages that LMDB writes only
+ * when it creates the file.
  *
  *      at 512 of a meta page   `pages`: checksums of the last commit (lmdb/page-sums)
  *     at 1024 of a meta page   `commit_log`: whether the file needs it (commit-log/log-mark)
@@ -11,8 +11,8 @@
  *     16  bytes of the payload (4)
  *     20  payload
  *
- * Integers are big-endian. A record is written into the two pages in turn, so a torn write leaves
- * the one before. Nothing is synced here. A copy of the file made by any tool has them too.
+ * Integers are big-endian. Writes alternate between the two pages, so a torn write leaves the
+ * previous record. Nothing is synced here. Any copy of the file has the records too.
  */
 import { readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -30,7 +30,7 @@ const head_bytes = 20
 const mark_bytes = 512
 export const mark_payload_max = mark_bytes - head_bytes
 
-/** The newest valid one; undefined if there is none. `file` is an open descriptor. */
+/** The newest valid record, if any. `file` is an open descriptor. */
 export function readMark(file: number, page_bytes: number, kind: MarkKind): Mark | undefined {
   const [first, second] = [0, page_bytes].map((page_at) => {
     const bytes = Buffer.alloc(mark_bytes)
@@ -51,7 +51,7 @@ function decodeMark(bytes: Buffer): Mark | undefined {
   }
 }
 
-/** The bytes of a mark, whose generation follows that of the last one, and where they belong. */
+/** The bytes and place of the next generation of a mark. */
 export function placedMark(
   page_bytes: number,
   kind: MarkKind,
@@ -67,7 +67,6 @@ export function placedMark(
   return { bytes, at: (generation % 2) * page_bytes + place[kind] }
 }
 
-/** Writes a mark into a file that is open for writing. */
 export function writeMark(file: number, page_bytes: number, kind: MarkKind, mark: Mark): void {
   const { bytes, at } = placedMark(page_bytes, kind, mark)
   if (writeSync(file, bytes, 0, bytes.length, at) < bytes.length)

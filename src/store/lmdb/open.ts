@@ -1,10 +1,8 @@
 /**
- * Opens a data file, and refuses one that LMDB cannot take: a foreign or truncated file, or one
- * that cannot be written. A refused file is not changed.
- *
- * LMDB ends the process for a foreign file or a damaged page, so magic number and pages are checked
- * before LMDB opens the file, or those of a large file before LMDB reads them (checked-reads). The
- * caller must hold the file's lock (store/disk/file-lock).
+ * Opens a data file; refuses a foreign, truncated or unwritable one without a change. LMDB crashes
+ * the process for a foreign file or a damaged page, so magic number and pages are checked before
+ * LMDB opens the file, or those of a large file before LMDB reads them (checked-reads). The caller
+ * must hold the file's lock (store/disk/file-lock).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,19 +23,19 @@ import { type LmdbTreeOptions, lmdbReads, quick_bytes_max } from './tree.ts'
 
 export interface OpenLmdbOptions extends LmdbTreeOptions {
   /**
-   * Whether a process of its own opens and reads an existing file first, because LMDB may kill it;
-   * false by default.
+   * Whether a child process opens and reads an existing file first, because LMDB may crash it;
+   * default false.
    */
   readonly probe?: boolean | undefined
-  /** To compare all pages of a larger file takes longer than an opening may; 64 MiB by default. */
+  /** Comparing all pages of a larger file takes too long for an opening; default 64 MiB. */
   readonly quick_bytes?: number
 }
 
 /**
- * The file is created (mode 0600) if missing or empty. What it holds is durable once this resolves,
- * before the commit log is overwritten. Throws `not_a_database` for a foreign or
- * truncated file and `not_possible` for a path that cannot be used, each with a sentence that says
- * what to do. Slots of dead readers are freed.
+ * Creates a missing or empty file (mode 0600). Its contents are durable once this resolves, before
+ * the commit log is overwritten. Frees slots of dead readers. Throws `not_a_database` for a foreign
+ * or truncated file, `not_possible` for an unusable path, each with a sentence that says what to
+ * do.
  */
 export async function openLmdbTree(
   path: string,
@@ -47,19 +45,19 @@ export async function openLmdbTree(
   if (is_new) await createFile(path)
   const lock_path = lockPath(path)
   await prepareLockFile(lock_path).catch((error) => {
-    // A file that is not there cannot be made: the folder may not be written.
+    // A missing file cannot be created: the folder may be read-only.
     throw fileFault(existsSync(lock_path) ? lock_path : dirname(path), error)
   })
   const found = is_new ? {} : checkPages(path, options.quick_bytes ?? quick_bytes_max)
   try {
     if (!is_new && options.probe === true) await probe(path)
     const maxReaders = options.readers_max ?? lmdbOptions.maxReaders ?? 126
-    // LMDB makes its meta pages in a file that it may write, and nowhere else.
+    // LMDB creates its meta pages only in a file that it may write.
     if (is_new) await (await openDatabase(path, { maxReaders })).close()
     const db = await openDatabase(path, { maxReaders, readOnly: true })
     try {
       // The system may show what the disk lacks: a new file and its name, or the last commit of a
-      // process that was killed in the sync of it.
+      // process that was killed during its sync.
       await syncPath(path)
       await syncFolder(path)
     } catch (error) {
@@ -78,8 +76,8 @@ export function notOurs(path: string): Fault {
 }
 
 /**
- * Before LMDB trusts a byte of it: compares all pages with their sums, or returns the reads of a
- * file that is too large for that. Throws `not_a_database`.
+ * Compares all pages with their sums before LMDB trusts them, or returns checked reads of a large
+ * file. Throws `not_a_database`.
  */
 function checkPages(
   path: string,
@@ -139,7 +137,7 @@ async function isNewFile(path: string): Promise<boolean> {
   }
 }
 
-/** Which of the meta pages of a file are LMDB's; `none` of one that does not exist. */
+/** Which meta pages of a file are LMDB's; `none` without a file. */
 export async function magicOf(path: string): Promise<ReturnType<typeof magicIn>> {
   const file = await open(path, 'r').catch(() => undefined)
   if (file === undefined) return 'none'
@@ -158,10 +156,10 @@ const sector_bytes = 512
 
 /**
  * Whether a power cut left these bytes of a new file before its first sync: each sector is zero, or
- * what LMDB writes into a new file.
+ * as LMDB initialises it.
  */
 async function isUninitialised(bytes: Buffer): Promise<boolean> {
-  // A file that was cut within its first sector is all zeros too.
+  // A file cut within its first sector is all zeros too.
   if (bytes.length % sector_bytes !== 0) return false
   if (isZero(bytes)) return true
   const fresh = await newFileBytes()
@@ -174,7 +172,7 @@ async function isUninitialised(bytes: Buffer): Promise<boolean> {
   return true
 }
 
-/** What LMDB writes into a new file; undefined if it cannot make one. */
+/** What LMDB writes into a new file; undefined if that fails. */
 async function newFileBytes(): Promise<Buffer | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'conveyor-new-'))
   try {
@@ -201,7 +199,7 @@ async function probe(path: string): Promise<void> {
   throw fault('not_possible', `${text} of memory`)
 }
 
-/** Opens the file in a process of its own; returns its exit code or signal. */
+/** Opens the file in a child process; returns its exit code or signal. */
 async function exitOf(path: string): Promise<number | string> {
   const { noSubdir, overlappingSync, maxReaders } = lmdbOptions
   const encodings = { encoding: 'binary', keyEncoding: 'binary' }

@@ -1,6 +1,6 @@
 /**
- * Reads entries directly from the pages of one transaction, without LMDB, and checks each page. The
- * last pages that were read are kept.
+ * Reads entries from the pages of one transaction, without LMDB, and checks each page. The last
+ * pages read are cached.
  */
 import type { Key } from '../../codec/keys.ts'
 import type { Entry } from '../store.ts'
@@ -26,8 +26,8 @@ export interface PageReader {
 }
 
 /**
- * `check` throws for bytes that are not the page, and for a page that is missing; it may not change
- * them. `read` returns memory of its own each time.
+ * `check` throws for a missing page or bytes that are not the page, and does not change them.
+ * `read` returns new memory each time.
  */
 export function newPageReader(
   read: ReadPages,
@@ -58,7 +58,6 @@ export function newPageReader(
     return pages.subarray(page_head_bytes, page_head_bytes + value.bytes)
   }
 
-  /** The entries of the subtree from `from` on, up to and without `to`. */
   function* entriesIn(below: Below, from: Buffer, to: Buffer, reverse: boolean): Generator<Entry> {
     const bytes = pageAt(below)
     const is_leaf = below.depth === 1
@@ -92,7 +91,7 @@ export function newPageReader(
   }
 }
 
-/** The first node, of those from `low` on, whose key is not before this one. */
+/** The first node from `low` on whose key is not before this one. */
 function firstFrom(bytes: Buffer, low: number, key: Buffer): number {
   let high = nodeCount(bytes)
   while (low < high) {

@@ -1,15 +1,14 @@
 /**
- * Checksums of the pages of the data file, which LMDB lacks. They are entries of the file itself,
- * so any copy has them. Values with a checksum of their own, such as the records of tasks, are left
- * out, so a damaged one does not affect its neighbours.
+ * Checksums of the pages of the data file, which LMDB lacks. They are entries of the file, so any
+ * copy has them. Values with their own checksum, such as task records, are left out, so that a
+ * damaged one does not affect its neighbours.
  *
  *     key page_sum            the last transaction whose pages all have a sum here (8), crc32 (4)
  *     key page_sum, block n   the sums of the pages from n * 1016 on (4 each), crc32 (4)
  *
- * A sum is the crc32 of the fixed bytes of a page, 0 for a page that was never in use; that of a
- * large value is in its first page. The crc32 of an entry covers key and value. A commit writes the
- * sums of the commits before it; those of its own pages are in the mark `pages` (lmdb/marks),
- * written right after it:
+ * A sum is the crc32 of a page's fixed bytes, 0 for a page never used; that of a large value is in
+ * its first page. An entry's crc32 covers key and value. A commit writes the sums of earlier
+ * commits; those of its own pages follow in the mark `pages` (lmdb/marks):
  *
  *     0  the transaction (8)
  *     8  the transaction in the entry without a block, or -1 without one (8)
@@ -48,7 +47,7 @@ export const summed: Summed = { types: new Set([keysOfType('task').from.charCode
 
 export const sumOf = (fixed: Buffer): number => crc32(fixed) || 1
 
-/** The value with the crc32 of itself and of its key at its end. */
+/** Appends the crc32 of key and value. */
 export function sealed(key: Key, value: Uint8Array): Buffer {
   const out = Buffer.alloc(value.length + 4)
   out.set(value)
@@ -56,13 +55,13 @@ export function sealed(key: Key, value: Uint8Array): Buffer {
   return out
 }
 
-/** Undefined where it does not match its crc32. */
+/** Undefined if the crc32 does not match. */
 export function unsealed(key: Key, bytes: Buffer): Buffer | undefined {
   const value = bytes.subarray(0, Math.max(0, bytes.length - 4))
   return bytes.length >= 4 && sealed(key, value).equals(bytes) ? value : undefined
 }
 
-/** The transaction up to which there are sums; -1 without any, `damaged` if it is not known. */
+/** The transaction up to which there are sums; -1 without any, `damaged` if unknown. */
 export function coveredTxn(entries: Pick<PageReader, 'get'>): number | 'damaged' {
   const found = entries.get(pageSumKey())
   if (found === undefined) return -1
@@ -78,7 +77,7 @@ export interface PagesMark {
   readonly sums: readonly number[]
 }
 
-/** `page_sums`: of the pages that the transaction of the meta page wrote. */
+/** `page_sums`: of the pages that the meta page's transaction wrote. */
 export function encodePagesMark(meta: Meta, covered_txn: number, page_sums: number[]): Buffer {
   const sums_each = Math.max(1, Math.ceil(page_sums.length / mark_sums_max))
   const groups = sumsOfGroups(page_sums, sums_each)
@@ -113,13 +112,11 @@ function decodePagesMark(mark: Mark | undefined): PagesMark | undefined {
   }
 }
 
-/** A page that is not what was written. */
 export interface DamagedPage {
   /** 0 for a meta page. */
   readonly page: number
   /** With the keys in it. */
   readonly says: string
-  /** Whether the file ends before it. */
   readonly is_missing: boolean
 }
 
@@ -127,27 +124,26 @@ export function isDamagedPage(error: unknown): error is DamagedPage {
   return typeof (error as Partial<DamagedPage> | null)?.says === 'string'
 }
 
-/** The pages of the last transaction of a file, which `file` is a descriptor of. */
+/** The pages of the last transaction of a file. */
 export interface CheckedPages {
   readonly meta: Meta
   /** Whether the mark `pages` has the sums of the last transaction. */
   readonly is_marked: boolean
   readonly file: number
-  /** Why it is not what was written, if it is not. */
+  /** Why a page differs from what was written, if it does. */
   damageOf(found: FoundPage): DamagedPage | undefined
-  /** Its reads throw a `DamagedPage`. */
   readonly entries: PageReader
 }
 
-/** The meta pages of a file; undefined where they are not those of a sound file. */
+/** Undefined unless the meta pages are those of a sound file. */
 export function metasOf(file: number): readonly [Meta, Meta] | undefined {
   const start = Buffer.alloc(2 * page_bytes_max)
   return readMetas(start.subarray(0, readSync(file, start, 0, start.length, 0)))
 }
 
 /**
- * Judges the meta pages and the pages of the last transaction, and reads no others than these and
- * the way to the sums. Throws a `DamagedPage`.
+ * Checks the meta pages and the pages of the last transaction; reads only these and the path to the
+ * sums. Throws a `DamagedPage`.
  */
 export function checkedPages(file: number): CheckedPages {
   const metas = metasOf(file)
@@ -159,7 +155,7 @@ export function checkedPages(file: number): CheckedPages {
   if (mark !== undefined && mark.txn > meta.txn) throw damaged_meta
   if (is_marked && mark.meta_crc !== crc32(meta.bytes)) throw damaged_meta
   const read = pagesOf(file, meta)
-  // Each commit writes the root again, so the root of another one shows a meta page set back.
+  // Each commit rewrites the root, so an older root reveals a meta page that was set back.
   const root = rootOf(meta, 1)
   const root_bytes = root && read(root.page, 1)
   if (root !== undefined && root_bytes === undefined && root.page <= meta.last_page) {
@@ -186,7 +182,7 @@ export function checkedPages(file: number): CheckedPages {
     return sum === sumOf(fixed) ? undefined : damagedPage(found)
   }
 
-  // Without their mark, the pages of the commits since the sums were put must be well-formed.
+  // Without the mark, pages of commits since the sums must be well-formed.
   const since_sums = is_marked || covered_txn === -1 ? meta.txn : covered_txn
   for (const found of changedPages(walkedPages(file, meta), meta, since_sums, summed)) {
     const damaged = damageOf(found)
@@ -211,7 +207,7 @@ export const damaged_sums: DamagedPage = {
   says: 'the checksums of pages are damaged',
 }
 
-/** Reads of pages that are only known to be well-formed. They throw a `DamagedPage`. */
+/** Reads of pages that are only checked to be well-formed. They throw a `DamagedPage`. */
 export function storedEntries(file: number, meta: Meta): PageReader {
   return newPageReader(pagesOf(file, meta), meta, (bytes, place) => {
     const found = foundCopy(bytes, place, meta)
@@ -226,7 +222,7 @@ function foundCopy(bytes: Buffer | undefined, place: Below, meta: Meta): FoundPa
   return foundPage(own, place, meta, summed, [])
 }
 
-/** Compares what the transaction of the mark wrote with it. Throws a `DamagedPage`. */
+/** Compares the transaction's pages with its mark. Throws a `DamagedPage`. */
 function checkLast(file: number, meta: Meta, { sums, sums_each }: PagesMark): void {
   const group: number[] = []
   let first: FoundPage | undefined
@@ -251,7 +247,7 @@ function checkLast(file: number, meta: Meta, { sums, sums_each }: PagesMark): vo
   if (at < sums.length) throw damaged_meta
 }
 
-/** The sums in the file, as they are asked for. */
+/** Sums of the file, read on demand. */
 function newSums(entries: PageReader): (page: number) => number | 'damaged' {
   const blocks = new Map<number, Uint32Array | undefined>()
   return (page) => {
@@ -261,21 +257,21 @@ function newSums(entries: PageReader): (page: number) => number | 'damaged' {
   }
 }
 
-/** Undefined for a block that is missing or damaged. */
+/** Undefined for a missing or damaged block. */
 function blockOf(entries: Pick<PageReader, 'get'>, block: number): Uint32Array | undefined {
   const key = pageSumKey(block)
   const value = unsealed(key, entries.get(key) ?? Buffer.alloc(0))
   return value && sumsIn(value)
 }
 
-/** In memory of their own. */
+/** A copy. */
 export function sumsIn(value: Buffer): Uint32Array {
   return Uint32Array.from({ length: value.length >> 2 }, (_, n) => value.readUInt32LE(4 * n))
 }
 
 /**
- * Compares all pages in use with what was written: each damaged one, and `undefined` now and then,
- * where a caller may pause. No commit may happen meanwhile.
+ * Compares all pages in use with their sums: yields each damaged one, and `undefined` now and then,
+ * where a caller may pause. No commit may run meanwhile.
  */
 export function* damagedPages(
   { meta, file, damageOf }: CheckedPages,
@@ -312,7 +308,7 @@ function keysText({ keys, fixed }: FoundPage): string {
   return `in it ${all.slice(0, told_keys).map(keyText).join(', ')}${more}`
 }
 
-/** Reads into memory of its own each time. */
+/** Reads into new memory each time. */
 function pagesOf(file: number, { page_bytes }: Meta): ReadPages {
   const pages = Math.ceil(fstatSync(file).size / page_bytes)
   return (page, count) => {
@@ -324,7 +320,7 @@ function pagesOf(file: number, { page_bytes }: Meta): ReadPages {
   }
 }
 
-/** Reads into one buffer, and no more than the file has: in a circle of damaged pages is no end. */
+/** Reads into one buffer, and no more than the file has: damaged pages may form a cycle. */
 export function walkedPages(file: number, { page_bytes }: Meta): ReadPages {
   const one = Buffer.alloc(page_bytes)
   const pages = Math.ceil(fstatSync(file).size / page_bytes)

@@ -1,12 +1,12 @@
 /**
- * The pages of an LMDB file on disk, read without LMDB, which trusts each byte of them. Pure: the
- * caller reads the bytes.
+ * The pages of an LMDB file, parsed without LMDB, which trusts each byte of them. Pure: the caller
+ * reads the bytes.
  *
  * A page begins with its number (8), the transaction that wrote it (8), a pad (2), its kind (2);
- * then, in a tree, where its free space begins and ends (2 each, from the end of this head), or,
- * for a large value, its number of pages (4). The places of its nodes follow. A node has the size
- * of its value or the page below (6, with flags), the size of its key (2), the key, and the value
- * or a reference to its pages. Integers are little-endian.
+ * then, in a tree, the begin and end of its free space (2 each, from the end of this head), or, for
+ * a large value, its number of pages (4). The places of its nodes follow. A node has the size of
+ * its value or the page below (6, with flags), the size of its key (2), the key, and the value or a
+ * reference to its pages. Integers are little-endian.
  *
  * A transaction copies each page that it changes and all pages above, so `changedPages` need not
  * look below a page of an earlier transaction.
@@ -27,16 +27,14 @@ export interface Meta {
   readonly txn: number
   readonly page_bytes: number
   readonly last_page: number
-  /** The list of free pages, and the entries. */
+  /** Free pages, and entries. */
   readonly trees: readonly [TreeMeta, TreeMeta]
-  /** All of it. */
   readonly bytes: Buffer
-  /** All that is in it but the number of the transaction. */
+  /** Everything but the transaction number. */
   readonly rest: Buffer
 }
 
 export interface TreeMeta {
-  /** Undefined for an empty tree. */
   readonly root: number | undefined
   /** Of its leaves; 1 for a root without pages below. */
   readonly depth: number
@@ -47,17 +45,15 @@ const meta_bytes = 144
 export const page_bytes_max = 65_536
 /** From the beginning of the meta page. */
 const at = { page_bytes: 48, free: 48, main: 96, last_page: 144, txn: 152 } as const
-/** From the beginning of its tree. */
 const tree_at = { depth: 6, entries: 32, root: 40 } as const
-/** From the beginning of its page. */
 export const meta_end = page_head_bytes + meta_bytes
 
 /** Magic number and version, little-endian, after the header of a page. */
 const magic = Buffer.from('dec0efbe02000000', 'hex')
-/** The second page begins at the page size, which is the one of the system that made the file. */
+/** The second page begins at the page size of the system that made the file. */
 const page_sizes = [4_096, 8_192, 16_384, 32_768, 65_536]
 
-/** Which of the meta pages of a file with these first bytes are LMDB's. */
+/** Which meta pages of a file with these first bytes are LMDB's. */
 export function magicIn(start: Buffer): 'both' | 'one' | 'none' {
   const isAt = (page_at: number): boolean => {
     const from = page_at + page_head_bytes
@@ -69,8 +65,8 @@ export function magicIn(start: Buffer): 'both' | 'one' | 'none' {
 }
 
 /**
- * Both meta pages of a file that begins with these bytes, the older one first; undefined if they
- * are invalid, or not those of two successive transactions.
+ * Both meta pages of a file that begins with these bytes, the older first; undefined if invalid, or
+ * not of two successive transactions.
  */
 export function readMetas(start: Buffer): readonly [Meta, Meta] | undefined {
   if (magicIn(start) !== 'both') return undefined
@@ -103,17 +99,17 @@ function readMeta(page: Buffer, page_bytes: number): Meta {
   return { txn, page_bytes, last_page, bytes, rest, trees: [treeAt(at.free), treeAt(at.main)] }
 }
 
-/** Reads so many pages from this one on; undefined beyond the end of the file. */
+/** Undefined beyond the end of the file. */
 export type ReadPages = (page: number, count: number) => Buffer | undefined
 
-/** Where a page is to be found, and what is known of it from above. */
+/** Where a page is, and what is known of it from above. */
 export interface Below {
   readonly page: number
   /** That of the page above. */
   readonly txn_max: number
   /** 1 for a leaf, or the pages of a large value. */
   readonly depth: number
-  /** Whether it is one of the entries, not of the free list. */
+  /** Whether it belongs to the entries rather than the free list. */
   readonly has_entries: boolean
   readonly value?: {
     readonly key: Key
@@ -126,35 +122,32 @@ export interface Below {
 /** A page, or the pages of a large value. */
 export interface FoundPage {
   readonly page: number
-  /** Of the transaction that wrote it. */
   readonly txn: number
   /**
-   * What must never change: its bytes, with zeros in place of free space and of values that carry
-   * a checksum of their own. Undefined for bytes that are not this page.
+   * The bytes that must never change, with zeros for free space and for values with their own
+   * checksum. Undefined for bytes that are not this page.
    */
   readonly fixed: Buffer | undefined
   /** Whether it lies after the end of the file. */
   readonly is_missing: boolean
-  /** How many entries it has; 0 for one without values, or of the free list. */
+  /** 0 for a page without values, or of the free list. */
   readonly entries: number
   /** The keys in it, or of the value; none for a page of the free list. */
   keys(): readonly Key[]
-  /** Whether its keys ascend; only of one with `fixed`. */
+  /** Only for a page with `fixed`. */
   isInOrder(): boolean
 }
 
-/** The values that carry a checksum of their own: the first bytes of their keys. */
+/** The values with their own checksum: the first bytes of their keys. */
 export interface Summed {
   readonly types: ReadonlySet<number>
-  /** Called with each of them that is found. */
   readonly onValue?: (key: Key, value: Buffer) => void
 }
 
 const nothing_summed: Summed = { types: new Set() }
-/** LMDB knows no deeper tree. */
+/** LMDB's deepest tree. */
 const depth_max = 32
 
-/** The root of a tree of a transaction. */
 export function rootOf({ txn, trees }: Meta, tree: 0 | 1): Below | undefined {
   const { root, depth } = trees[tree]
   return root === undefined
@@ -163,8 +156,8 @@ export function rootOf({ txn, trees }: Meta, tree: 0 | 1): Below | undefined {
 }
 
 /**
- * The pages in use that a transaction after `after_txn` wrote, each before those below it. Nothing
- * below bytes that are no page is found. The bytes are valid until the next page.
+ * The pages in use that transactions after `after_txn` wrote, parents first. Nothing below an
+ * invalid page is found. The bytes are valid until the next page.
  */
 export function* changedPages(
   read: ReadPages,
@@ -186,7 +179,7 @@ export function* changedPages(
   }
 }
 
-/** The page that these bytes are, which change as `fixed` says; adds the pages below it. */
+/** Interprets bytes as a page, which `fixed` changes; adds the pages below it. */
 export function foundPage(
   bytes: Buffer | undefined,
   place: Below,
@@ -200,7 +193,7 @@ export function foundPage(
   const is_leaf = has_entries && value === undefined && place.depth === 1
   return {
     page,
-    // A missing one is as new as can be.
+    // A missing page counts as the newest possible.
     txn: bytes === undefined ? txn : Number(bytes.readBigUInt64LE(8)),
     fixed,
     is_missing: bytes === undefined,
@@ -215,8 +208,8 @@ const kindOf = (bytes: Buffer): number => bytes.readUInt16LE(18)
 const freeFrom = (bytes: Buffer): number => page_head_bytes + bytes.readUInt16LE(20)
 
 /**
- * What must never change of the page, as in `FoundPage`, in the same memory; adds the pages below
- * it. The page of a tree must have nodes, which no commit leaves empty.
+ * `FoundPage.fixed`, in the same memory; adds the pages below. The page of a tree must have nodes:
+ * commits leave none empty.
  */
 function fixedOf(
   bytes: Buffer,
@@ -246,7 +239,7 @@ interface PageShape extends Pick<Below, 'depth' | 'has_entries'> {
   readonly page_bytes: number
 }
 
-/** Clears free space and the summed values. False where a node is not within the page. */
+/** Clears free space and the summed values. False if a node is not within the page. */
 function readNodes(bytes: Buffer, shape: PageShape, summed: Summed, below: Below[]): boolean {
   const { txn, depth, has_entries, page_bytes } = shape
   const free_from = freeFrom(bytes)
@@ -307,14 +300,14 @@ function keysIn(bytes: Buffer): Key[] {
   return keys
 }
 
-// What follows takes a page of a tree whose nodes `fixedOf` has found to be within it.
+// The functions below take a tree page whose nodes `fixedOf` has found to be within it.
 
 export const nodeCount = (bytes: Buffer): number => bytes.readUInt16LE(20) >> 1
 
 const nodeAt = (bytes: Buffer, n: number): number =>
   page_head_bytes + bytes.readUInt16LE(page_head_bytes + 2 * n)
 
-/** Below 0 if the key of the node is before `key`, as bytes are. */
+/** Byte order; below 0 if the node's key is first. */
 export function compareKey(bytes: Buffer, n: number, key: Buffer): number {
   const node = nodeAt(bytes, n)
   const key_at = node + node_head_bytes
@@ -327,14 +320,14 @@ export function keyOfNode(bytes: Buffer, n: number): Key {
   return bytes.toString('latin1', key_at, key_at + bytes.readUInt16LE(node + 6))
 }
 
-/** Of a branch: the page below. */
+/** Of a branch. */
 export function belowNode(bytes: Buffer, n: number, { depth, has_entries }: Below): Below {
   const node = nodeAt(bytes, n)
   const page = bytes.readUInt32LE(node) + bytes.readUInt16LE(node + 4) * 2 ** 32
   return { page, txn_max: Number(bytes.readBigUInt64LE(8)), depth: depth - 1, has_entries }
 }
 
-/** Of a leaf: the value in it, or where its pages are. */
+/** Of a leaf: the value, or where its pages are. */
 export function valueOfNode(bytes: Buffer, n: number): Buffer | Below {
   const node = nodeAt(bytes, n)
   const value_at = node + node_head_bytes + bytes.readUInt16LE(node + 6)
@@ -344,7 +337,7 @@ export function valueOfNode(bytes: Buffer, n: number): Buffer | Below {
   return bytes.subarray(value_at, value_at + bytes.readUInt32LE(node))
 }
 
-/** Whether its keys ascend. The first one of a branch is never looked at. */
+/** Whether the keys ascend. The first key of a branch is never read. */
 function isInOrder(bytes: Buffer, { depth }: Pick<Below, 'depth'>): boolean {
   for (let n = depth > 1 ? 2 : 1; n < nodeCount(bytes); n++) {
     const before = nodeAt(bytes, n - 1) + node_head_bytes

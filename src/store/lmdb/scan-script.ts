@@ -1,6 +1,4 @@
-/**
- * The script of the scan thread. The bundle replaces this module, because there the script is text.
- */
+/** The script of the scan thread. The bundle replaces this module: its script is text. */
 import { type ThreadStart, threadStart } from '../../core/thread-start.ts'
 
 export function scanScript(): ThreadStart {

@@ -21,16 +21,12 @@ export interface ScanJob {
 
 export interface ScanResult {
   readonly damaged?: DamagedPage
-  /** Why the file could not be read. */
   readonly error?: string
 }
 
 const read_bytes = 1024 * 1024
 
-/**
- * In the order of the file, which is faster than in that of its trees: then memory has what the
- * comparison reads.
- */
+/** In file order, which is faster than tree order: the comparison then reads from memory. */
 function readAhead(file: number, bytes: number): void {
   if (bytes > totalmem() / 2) return
   const into = Buffer.alloc(read_bytes)
@@ -42,7 +38,7 @@ function firstDamage(file: number): DamagedPage | undefined {
     const checked = checkedPages(file)
     for (const damaged of damagedPages(checked)) {
       if (damaged === undefined) continue
-      // A commit meanwhile may have used pages again that the state before it had.
+      // A concurrent commit may have reused pages.
       if (metasOf(file)?.[1].txn === checked.meta.txn) return damaged
       return firstDamage(file)
     }

@@ -1,7 +1,7 @@
 /**
  * Keeps the checksums of pages (page-sums) up to date: a commit writes those of all pages that
- * earlier commits wrote since, and the mark after it those of its own pages. So a page is read once
- * for its sum, however many commits of a checkpoint wrote it.
+ * earlier commits wrote, the mark after it those of its own. So a page is read once for its sum,
+ * however many commits of a checkpoint wrote it.
  */
 import { closeSync, openSync } from 'node:fs'
 import { type Key, keysOfType, pageSumKey } from '../../codec/keys.ts'
@@ -28,13 +28,11 @@ import {
 import { changedPages, type Meta } from './pages.ts'
 
 export interface SumsWriter {
-  /**
-   * Before a commit. Throws `store_failed` for a page that is not what was written.
-   */
+  /** Before a commit. Throws `store_failed` for a page that differs from what was written. */
   prepare(): void
-  /** In it. */
+  /** During the commit. */
   put(writer: LmdbWriter): void
-  /** After it; never throws. */
+  /** After the commit; never throws. */
   mark(): void
 }
 
@@ -124,7 +122,7 @@ export function newSumsWriter(path: string): SumsWriter {
         const payload = encodePagesMark(meta, known?.txn ?? -1, page_sums)
         writeMark(file, meta.page_bytes, 'pages', { generation: generation + 1, payload })
       } catch {
-        // Without it the pages of the last commit are only known to be well-formed.
+        // Without the mark the last commit's pages are only known to be well-formed.
       } finally {
         if (file !== undefined) closeSync(file)
       }

@@ -1,6 +1,6 @@
 /**
  * Reads of the data file: one LMDB file and its `-lock` file. Only this folder imports LMDB.
- * Several threads and processes may read while one writes (lmdb/commits).
+ * Threads and processes may read while one writes (lmdb/commits).
  */
 import { statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -17,25 +17,24 @@ import { type LmdbDatabase, openDatabase, statsOf } from './database.ts'
 import type { FileUsage, LmdbReads } from './lmdb-tree.ts'
 
 export interface LmdbTreeOptions {
-  /** Slots for readers, of this process and of LMDB's own tools; 126 by default. */
+  /** Slots for readers, of this process and of LMDB's tools; default 126. */
   readonly readers_max?: number
   /** The record `commit_log` (lmdb/marks) of a backup. */
   readonly backup_mark?: Buffer
-  /** Families whose new keys mostly come last; they begin with a character of their own. */
+  /** Families whose new keys mostly come last, each with its own first character. */
   readonly growing?: readonly KeyRange[]
-  /** True by default. */
+  /** Default true. */
   readonly has_last_sums?: boolean
-  /** Reads of a file that is compared with its sums meanwhile; the tree closes them. */
+  /** Used while the file is compared with its sums; the tree closes them. */
   readonly checked?: CheckedReads | undefined
 }
 
-/** To read all of a larger file takes longer than an opening may. */
+/** Reading all of a larger file takes too long for an opening. */
 export const quick_bytes_max = 64 * 1024 * 1024
 
-/** No scan of the entries finds them. */
+/** Hidden from scans of the entries. */
 const sums_keys = keysOfType('page_sum')
 
-/** More damaged pages of a file are not listed. */
 const damage_max = 100
 
 /** Another handle of a file that this process has checked with `openLmdbTree`. */
@@ -44,7 +43,7 @@ export async function attachLmdbTree(path: string): Promise<LmdbReads> {
   return lmdbReads(await openDatabase(path, { readOnly: true }), path)
 }
 
-/** LMDB kills the process if it cannot open the file, for one when no more may be open. */
+/** LMDB crashes the process if it cannot open the file, e.g. without free descriptors. */
 export async function checkOpens(path: string): Promise<void> {
   const file = await open(path, 'r+').catch((error) => {
     throw fileFault(path, error)
@@ -91,7 +90,7 @@ export function lmdbReads(
     if (closing !== undefined) throw fault('shutting_down', 'the store is closed')
   }
 
-  /** LMDB refuses reads, too, after it failed to write a meta page. */
+  /** LMDB refuses reads too after it failed to write a meta page. */
   function readFault(error: unknown): Fault {
     checkOpen()
     return isFault(error) ? error : fault('store_failed', undefined, { cause: error })
@@ -144,7 +143,7 @@ export function lmdbReads(
   }
 }
 
-/** Free bytes of the disk; no answer is no reason to refuse writes. */
+/** Free bytes of the disk; unbounded if unknown, because that is no reason to refuse writes. */
 export function freeBytesAt(path: string): number {
   try {
     const { bavail, bsize } = statfsSync(dirname(path))
@@ -168,8 +167,8 @@ function usageOf(db: LmdbDatabase, path: string): FileUsage {
 }
 
 /**
- * LMDB reads each value into the same buffer, whose `length` alone says how much of it is valid. A
- * copy in Node's buffer pool costs half of one with memory of its own.
+ * LMDB reuses the buffer, and only its `length` says how much is valid. A copy in Node's buffer
+ * pool costs half of one with its own memory.
  */
 function copyOf(shared: Buffer | undefined): Buffer | undefined {
   if (shared === undefined) return undefined
@@ -179,9 +178,8 @@ function copyOf(shared: Buffer | undefined): Buffer | undefined {
 }
 
 /**
- * LMDB includes `start` and excludes `end` by default, in both directions; here `from` is included
- * and `to` excluded. A bound that is too long for a key lies directly after its longest prefix that
- * is one.
+ * Includes `from` and excludes `to`, in both directions; LMDB includes `start` and excludes `end`.
+ * A bound too long for a key lies directly after its longest valid prefix.
  */
 function* rangeOf(db: LmdbDatabase, from: Key, to: Key, reverse: boolean): Generator<Entry> {
   if (from >= to) return
@@ -196,13 +194,12 @@ function* rangeOf(db: LmdbDatabase, from: Key, to: Key, reverse: boolean): Gener
 }
 
 export interface LastKeys {
-  /** True only if the key is in a family, after all that the file has of it. */
+  /** True only if the key is in a family and after all its keys in the file. */
   isAfter(key: Key): boolean
   /** The file may have others. */
   forget(): void
 }
 
-/** All keys of the families, and no others, begin with the same character. */
 export function newLastKeys(
   families: readonly KeyRange[],
   lastIn: (family: KeyRange) => Key | undefined,
