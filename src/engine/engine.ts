@@ -1,18 +1,18 @@
 /**
  * The engine over a store. An op goes through its parts in this order:
  *
- *     task-calls           parses what an embedder passes; servers parse themselves
+ *     task-calls           parses an embedder's input; servers parse their own
  *     submission           takes the ops of a request
- *     admission            refuses or delays what may not enter; bounds what waits
+ *     admission            refuses or delays requests; bounds what waits
  *     transaction-queue    runs the requests of one turn in one store transaction
  *     ops                  checks each op, then creates, modifies or shows a task
  *     advance              runs the logics of the task until it waits, ends or fails
  *     task-store           writes the task and its index keys
  *     run-queue            runs the other tasks that became ready
  *
- * The results return once the transaction is on disk. Then its effects are published to the timers,
- * the job dispatcher and the change feed. Timers, schedules, job outcomes, retry and cancel enter
- * at transaction-queue. A refused op is a result; a request refused as a whole rejects.
+ * Results return, and effects reach the timers, the job dispatcher and the change feed, once the
+ * transaction is durable. Timers, schedules, job outcomes, retry and cancel enter at
+ * transaction-queue.
  */
 import { type Key, metaKey } from '../codec/keys.ts'
 import { plainBounds } from '../codec/plain-value.ts'
@@ -65,20 +65,18 @@ export interface EngineParts {
   readonly limits: Limits
   readonly clock: Clock
   readonly chance: Chance
-  /** The file of the key that seals the secrets; undefined for a store in memory. */
   readonly key_path: string | undefined
   readonly failure: () => Fault | undefined
-  /** Resolves with `failure` once there is one. */
   readonly failed: Promise<Fault>
   readonly options: EngineOptions
   readonly events: Events
-  /** Events emitted before the engine can count them. */
+  /** Emitted before the engine can count them. */
   readonly early_events?: readonly EventName[]
   readonly executors: Executors
   readonly handlers: Handlers
 }
 
-/** Starts an engine on a store whose format has been checked (open.ts). */
+/** Starts an engine on a store whose format was checked (open.ts). */
 export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const { path, store, limits, clock, chance, options, executors, handlers, failure } = parts
   const { emit } = parts.events
@@ -129,7 +127,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
       ? [...timers.works, hand_over.work, window.work, replays.work]
       : [window.work],
   })
-  /** Administration waits for the ops that were queued before it. */
+  /** Administration waits for the ops queued before it. */
   const ordered: Parts = { ...shared, store: { ...store, update: transactions.update } }
   const given_key = options.secret_key
   const secrets = await openSecrets(ordered, { key_path: parts.key_path, given_key })
@@ -245,7 +243,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     backup: async (to) => {
       const { id } = secrets.keyState()
       const made = await store.backup(to)
-      // After a rekey meanwhile the copy may need either.
+      // After a concurrent rekey the copy may need either key.
       const is_known = id !== undefined && id === secrets.keyState().id
       return { ...made, ...(is_known ? { key_id: id } : {}) }
     },
@@ -278,7 +276,7 @@ function newFullProcessReport(
   return (conv_ids) => {
     const now_ms = clock.now_ms()
     for (const conv_id of conv_ids) {
-      // The absolute difference also covers a clock that was set back.
+      // Absolute, for a clock that was set back.
       const since_ms = Math.abs(now_ms - (emitted_ms.get(conv_id) ?? Number.NEGATIVE_INFINITY))
       if (since_ms < full_pause_ms) continue
       emitted_ms.set(conv_id, now_ms)

@@ -1,8 +1,8 @@
 /**
- * Reports on an engine: `Engine.ready` for probes, and `Engine.statistics`. The disk is checked at
- * most once a second: a recent commit is proof enough, one in flight for too long is the opposite,
- * otherwise a tiny commit is tried for `ready_ms_max`; probes meanwhile get the last result. Its
- * time is the system's, because a disk does not wait for a test's clock. Statistics read no file.
+ * `Engine.ready` and `Engine.statistics`. The disk is checked at most once a second: a recent
+ * commit passes, one in flight for too long fails, otherwise a tiny commit gets `ready_ms_max`;
+ * concurrent probes get the last result. Uses the system's clock, because a disk ignores a test's.
+ * Statistics read no file.
  */
 import { metaKey } from '../codec/keys.ts'
 import { type Clock, within } from '../core/clock.ts'
@@ -45,7 +45,7 @@ export function newReadiness(options: ReadinessOptions): () => Promise<Readiness
   let is_probing = false
   let commits = store.numbers().commits
 
-  /** The outcome of the last second, or of now. Never rejects. */
+  /** The outcome of the last second, or a new one. Never rejects. */
   async function commitCheck(away: string | undefined): Promise<ReadyCheck> {
     if (away !== undefined) return notOk(away)
     if (store.commit_ms() > limits.ready_ms_max) return late

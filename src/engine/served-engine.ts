@@ -1,6 +1,4 @@
-/**
- * The engine as its servers see it: they submit typed ops, while embedders use `apply`.
- */
+/** The engine as its servers see it: they submit typed ops, embedders use `apply`. */
 import type { Chance } from '../core/clock.ts'
 import type { Counters } from '../core/counters.ts'
 import type { Emit } from '../core/events.ts'
@@ -21,86 +19,79 @@ import type { Replays } from './replays/replays.ts'
 import type { AnswerAccount } from './requests/unread-answers.ts'
 import type { TaskWait } from './tasks/waits.ts'
 
-/** How far the state of a standby may be behind. */
 export interface Staleness {
-  /** Position of the last frame that reads see; they may see later ones. */
+  /** Position of the last frame that reads see at least. */
   readonly seq: number
-  /** Commits of this last period may not be visible. */
+  /** Commits of this last period may be missing. */
   readonly age_ms: number
 }
 
-/** The message for callers from outside who want more than reads. */
 export const only_reads = 'this node is a standby: it answers reads only'
 
 export interface FoundTask {
   readonly task: Task
-  /** The task that waits for the reply of this one. */
+  /** The task that waits for this one's reply. */
   readonly caller_id?: string
 }
 
 export interface ServedEngine extends Engine {
   readonly users: ServedUsers
-  /** Only of a standby's reader; called before each read. */
+  /** Only on a standby; called before each read. */
   readonly staleness?: () => Staleness
   /**
-   * Applies ops as `Engine.apply`. A malformed op is already its result and comes back in its
-   * place. Refused with `shutting_down` once a close has begun.
+   * As `Engine.apply`. A malformed op is already its result and is returned in place. Refused with
+   * `shutting_down` once a close has begun.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
   /**
-   * `Tasks.cancel` and `Tasks.retry` with the rights of a caller (`modify`) and the bounds of ops;
-   * a cancel works on a full disk too.
+   * `Tasks.cancel` and `Tasks.retry` with a caller's right `modify` and the bounds of ops; a cancel
+   * works on a full disk.
    */
   cancelTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   retryTask(op: ModifyOp, caller: Caller): Promise<OpResult>
   health(): 'ok' | WholeFaultCode
-  /** Before a body is parsed: throws `rate_limited` as `submit` does. */
+  /** Before parsing a body: throws `rate_limited` like `submit`. */
   checkRate(user: string): void
-  /** A search or a wait of a caller costs as much as an op. Throws `rate_limited`. */
+  /** A search or wait costs as much as an op. Throws `rate_limited`. */
   payForRead(caller: Caller): void
   readonly replays: Pick<Replays, 'mode' | 'onWindow'>
   answerAccount(): AnswerAccount
   /**
-   * The caller that certificate names act as; undefined where a name is refused or two disagree.
-   * Unbound names may use every process, unless `strict`.
+   * The caller that certificate names act as; undefined if refused or ambiguous. Unbound names may
+   * use every process, unless `strict`.
    */
   readonly callerOf: CertificateBindings['boundCaller']
-  /** `Tasks.list` of the tasks that the caller may see; also rejects with `access_denied`. */
+  /** `Tasks.list` as the caller may see it; also rejects with `access_denied`. */
   listTasks(query: TaskQuery, caller: Caller): Promise<TaskPage>
-  /** `Engine.changes` as a caller may see them, with the positions between them. */
+  /** `Engine.changes` as the caller may see it, with positions in between. */
   readonly changesSeenBy: ChangeFeed['seenBy']
-  /** `Tasks.count` of them. */
   countTasks(filter: CountFilter, caller: Caller): Promise<TaskCounts>
-  /** `Engine.result` with the rights of a caller, who needs `show`; also rejects as a show does. */
+  /** `Engine.result` for a caller with `show`; also rejects as a show does. */
   awaitResult(op: ShowOp, caller: Caller, options?: ResultOptions): Promise<Task>
-  /**
-   * The first step of a close: starts no job and no timer, and resolves once the jobs in flight are
-   * done or have had their time.
-   */
+  /** Starts a close: no more jobs and timers; resolves once jobs are done or out of time. */
   drain(): Promise<void>
   /** Whether a background step or a job is in flight. */
   isBusy(): boolean
-  /** The operator's pages served for it; each makes a one-time link. */
+  /** Operator's pages of this engine; each makes a one-time link. */
   readonly consoles: Set<(right: ConsoleRight) => string>
   readonly addresses: Addresses
   readonly keyState: Secrets['keyState']
-  /** Lets calls reach URLs with this beginning, although their address is not public. */
+  /** Calls may reach URLs with this prefix, although their address is not public. */
   allowCalls(url_start: string): void
   readonly chance: Chance
   /** Problems of its tasks and callers; changes nothing. */
   diagnose(): Promise<EngineDiagnosis>
-  /** What each of these tasks waits for; undefined for one that is over. */
+  /** What each task waits for; undefined for one that is over. */
   waitsOf(obj_ids: readonly string[]): Promise<(TaskWait | undefined)[]>
-  /** A task by its obj_id alone, whatever its process. Rejects with `task_damaged`. */
+  /** By obj_id alone, of any process. Rejects with `task_damaged`. */
   taskById(obj_id: string): Promise<FoundTask | undefined>
   readonly flow: Flow
   readonly tracing: Tracing | undefined
-  /** Emits an event to the log and the counters; see core/events. */
   readonly emit: Emit
   readonly counters: Counters
   /**
-   * Calls the listener after the commit with each task that has ended or failed, before the results
-   * of the ops of that commit. The returned function removes it.
+   * Calls the listener after each commit with every task that has ended or failed, before the ops'
+   * results. The returned function unsubscribes.
    */
   onEnd(listener: (task: Task) => void): () => void
 }

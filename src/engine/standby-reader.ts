@@ -1,8 +1,7 @@
 /**
- * An engine for reads over the state of a standby (`EngineOptions.stale_reads`); its store cannot
- * write. Each answer is a state that the owner has committed, and later reads never see an earlier
- * one. An engine keeps users, secrets and certificates in memory, so once frames change one of
- * them, a new engine replaces it before the position advances.
+ * A read-only engine over a standby's state (`EngineOptions.stale_reads`). Each answer is a
+ * committed state of the owner, and reads never go back. An engine caches users, secrets and
+ * certificates, so once frames change these, a new engine replaces it before the position advances.
  */
 import { keysOfType } from '../codec/keys.ts'
 import { isOp } from '../codec/op.ts'
@@ -27,7 +26,6 @@ interface StandbyReader {
 interface StandbyReaderOptions {
   readonly copy: StandbyCopy
   readonly age_ms_max: number
-  /** The limits to report. */
   readonly limits: Limits
   start(store: Store): Promise<ServedEngine>
 }
@@ -78,12 +76,12 @@ export function standbyReads(parts: Omit<EngineParts, 'store'>): StandbyReads | 
   }
 }
 
-/** First bytes of the keys that an engine keeps in memory. */
+/** First bytes of the keys that an engine caches. */
 const kept_types: ReadonlySet<number> = new Set(
   (['user', 'secret', 'certificate'] as const).map((type) => keysOfType(type).from.charCodeAt(0)),
 )
 
-/** The members that change nothing, beside `submit` and `apply` of shows. */
+/** Members that change nothing, beside shows by `submit` and `apply`. */
 const reads = {
   engine: [
     ...[
@@ -114,7 +112,7 @@ const reads = {
   users: ['list', 'bindings', 'secrets', 'consoleRight'],
 }
 
-/** Undefined where the format of the owner is not readable here. */
+/** Undefined if the owner's format is not readable here. */
 async function openStandbyReader(
   options: StandbyReaderOptions,
 ): Promise<StandbyReader | undefined> {

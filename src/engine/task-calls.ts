@@ -1,7 +1,6 @@
 /**
- * The calls of an engine that apply ops, read tasks or change them. An embedder passes plain
- * values, which are parsed here, and may use all tasks; a server passes typed ops and a caller with
- * rights.
+ * The calls that apply ops, read tasks or change them. Embedders pass plain values, parsed here,
+ * and may use all tasks; servers pass typed ops and a caller with rights.
  */
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
 import { fault } from '../core/faults.ts'
@@ -52,7 +51,7 @@ export function newTaskCalls(
 
   const readsOf = (view: View): ReadContext => newReadContext(view, engine, clock.now_ms())
 
-  /** Rejects with what parsing throws; an async function would add two promises to each request. */
+  /** Returns the parser's throw as a rejection; an async function would add two promises. */
   function submitParsed(parse: () => (Op | OpResult)[], caller: Caller = {}): Promise<OpResult[]> {
     try {
       return submit(parse(), caller, true)

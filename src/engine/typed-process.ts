@@ -1,8 +1,7 @@
 /**
- * `Engine.process`: the calls for one process of `defineProcess`, with its schemas in between; it
- * uses public calls only. Schemas are the embedder's and not trusted: they may throw, answer late
- * or refuse without a reason. The texts of their issues are bounded, and messages, which may quote
- * the data, go only to the sender of the data.
+ * `Engine.process`: the calls for one process of `defineProcess`, with its schemas in between.
+ * Schemas are not trusted: they may throw, answer late or refuse without a reason. Texts of issues
+ * are bounded; messages, which may quote data, go only to the sender of the data.
  */
 import { isOp, parseTaskOp } from '../codec/op.ts'
 import { type Clock, within } from '../core/clock.ts'
@@ -32,7 +31,7 @@ export function typedProcess<Types extends ProcessTypes>(
   const { clock, limits } = engine
   const conv_id = String(definition.obj_id)
 
-  /** The data as the schema returns it, or the result that refuses it. */
+  /** The schema's output, or the result that refuses the data. */
   async function checked(
     type: 'create' | 'modify',
     members: CreateInput | ModifyInput,
@@ -103,7 +102,7 @@ export function typedProcess<Types extends ProcessTypes>(
   }
 }
 
-/** The names under which a handler of a node is registered: its title, and the types it runs. */
+/** A node's handler names: its title, and the types it runs. */
 function handlerNames({ scheme }: ProcessDefinition, node_id: string): string[] {
   const names = scheme.nodes.filter(({ id }) => id === node_id).flatMap(namesOf)
   if (names.length === 0) throw new RangeError(`no handler answers in a node "${node_id}"`)
@@ -140,7 +139,7 @@ export async function applySchema(
   return result
 }
 
-/** In the form of other parameter errors: `Param: amount, Error: …`. */
+/** Like other parameter errors: `Param: amount, Error: …`. */
 export function describeIssues(issues: readonly SchemaIssue[]): string {
   return listed(issues, (issue) => {
     const error = typeof issue.message === 'string' ? issue.message : 'not valid'
@@ -160,7 +159,7 @@ function listed(issues: readonly SchemaIssue[], textOf: (issue: SchemaIssue) => 
   return texts.join('; ')
 }
 
-/** A path as definitions write it: `customer.phones[0]`. */
+/** As definitions write it: `customer.phones[0]`. */
 function placeOf({ path = [] }: SchemaIssue): string {
   const steps = path.slice(0, path_steps_max).map((step) => {
     const key = typeof step === 'object' ? step.key : step

@@ -1,8 +1,8 @@
 /**
- * Addresses used without a signature, because they cannot be guessed: the webhook of a process and
- * the callback address of a node (wire 1.11). The hash in an address is an HMAC, under a secret of
- * the file, of what the address opens, so addresses stay the same over restarts and imports and a
- * copy of the file reveals none. A new nonce in the process record changes the webhook address.
+ * Unguessable addresses that need no signature: a process's webhook and a node's callback address
+ * (wire 1.11). Their hash is an HMAC under a secret of the file, so addresses survive restarts and
+ * imports, and a copy of the file reveals none. A new nonce in the process record changes the
+ * webhook.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { address_secret, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'
@@ -16,27 +16,27 @@ import type { Secrets } from './secrets.ts'
 import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
 
 export interface Addresses {
-  /** Makes the secret of the file unless there is one. Rejects with `key_missing`. */
+  /** Makes the file's secret if there is none. Rejects with `key_missing`. */
   prepare(): Promise<void>
   readonly public_url: string | undefined
-  /** Addresses begin with the URL of this server from now on. */
+  /** Addresses begin with this server's URL from now on. */
   serveAt(url: string): void
-  /** The path of the webhook's address, after the url. Needs the secret. */
+  /** Path of the webhook's address, after the url. Needs the secret. */
   webhookPath(conv_id: string, webhook: WebhookRecord): string
   callbackPath(conv_id: string, node_id: string): string
   printed(path: string): string
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
-  /** After a process was stored or removed, or its webhook changed. */
+  /** Call after a process was stored or removed, or its webhook changed. */
   onProcessChanged(conv_id: string): void
-  /** The open webhook with this hash. Rejects with `store_failed` as `users.secrets` throws it. */
+  /** The open webhook with this hash. Rejects with `store_failed` like `users.secrets`. */
   findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
-  /** The rules of the node with this hash, also where it takes no callbacks any more. */
+  /** The rules of the node with this hash, also of one that takes no callbacks any more. */
   findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
 }
 
 const default_rules: CallbackRules = { is_sync: true, id_path: [] }
-// Where something is missing, a stand-in of its length makes every guess cost the same.
+// A stand-in of equal length for missing values makes every guess cost the same.
 const no_secret = '0'.repeat(43)
 const no_nonce = '0'.repeat(32)
 
@@ -51,7 +51,7 @@ export function newAddresses(
 
   const hasSecret = (): boolean => secrets.known(address_secret).length > 0
 
-  /** Whether this is the hash of `parts`. Constant time; false where there is no secret. */
+  /** Constant time; false without a secret. */
   function isHashOf(hash: string, parts: readonly string[]): boolean {
     const [secret] = secrets.read(address_secret)
     const is_same = timingSafeEqual(
@@ -68,7 +68,7 @@ export function newAddresses(
     return `/api/1/json/${kind}/${segments.join('/')}`
   }
 
-  /** All open webhooks, in memory: a wrong hash reads no record, so its time reveals none. */
+  /** In memory, so that a wrong hash reads no record and its time reveals nothing. */
   const nonces = new Map<string, readonly Secret[]>()
   let to_compare: SecretLists | undefined
   const changed = new Set<string>()
@@ -136,10 +136,10 @@ function webhookOf(view: View, conv_id: string): WebhookRecord | undefined {
   return record && decodeRecord<ProcessRecord>(record).webhook
 }
 
-/** The prefix keeps the id apart from the stand-ins for unknown owners. */
+/** The prefix separates ids from the stand-ins for unknown owners. */
 const nameIn = (conv_id: string): string => `p${conv_id}`
 
-// The last part may hold any character; the others hold no control character.
+// Only the last part may hold control characters.
 const webhookParts = (conv_id: string, nonce: string) => ['webhook', conv_id, nonce]
 const callbackParts = (conv_id: string, node_id: string) => ['callback', conv_id, node_id]
 
@@ -148,7 +148,7 @@ function hashOf(secret: string, parts: readonly string[]): string {
   return createHmac('sha256', secret).update(parts.join('\0')).digest('hex').slice(0, 40)
 }
 
-/** Without a trailing slash. Throws a RangeError unless it is an http URL without a query. */
+/** Strips a trailing slash. Throws a RangeError unless it is an http URL without a query. */
 export function readPublicUrl(given: string | undefined): string | undefined {
   if (given === undefined) return undefined
   const url = URL.canParse(given) ? new URL(given) : undefined

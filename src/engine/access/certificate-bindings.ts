@@ -1,8 +1,7 @@
 /**
- * Bindings of certificate names to users. A name is typed: `uri:…`, `dns:…`, `cn:…`, or `sha256:`
- * with the 64 hex digits of the fingerprint. Removing a binding or its user leaves a refusal, never
- * a wider right; only `bindAll` lets the name use every process again. A name that was never bound
- * can be refused too, so refused `sha256:` names are the deny list.
+ * Bindings of certificate names to users. A name is `uri:…`, `dns:…`, `cn:…`, or `sha256:` with the
+ * 64 hex digits of the fingerprint. Removing a binding or its user leaves a refusal, never a wider
+ * right; only `bindAll` opens every process again. Unbound names can be refused too: the deny list.
  */
 import { certificateKey, certificateOfKey, keysOfType } from '../../codec/keys.ts'
 import { type CertificateRecord, decodeRecord, encodeRecord } from '../../codec/records.ts'
@@ -13,11 +12,11 @@ import type { Store, Tx } from '../../store/store.ts'
 export interface CertificateBindings {
   set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>
   list(): { readonly name: string; readonly record: CertificateRecord }[]
-  /** Replaces the bindings of a user by refusals, in the transaction that removes the user. */
+  /** In the transaction that removes the user, replaces its bindings by refusals. */
   refuseAllOf(tx: Tx, user: string): string[]
-  /** Takes over the refusals of `refuseAllOf` once they are on disk. */
+  /** Applies the refusals of `refuseAllOf` once they are on disk. */
   refused(names: readonly string[]): void
-  /** The caller that these names act as; undefined where they are refused or disagree. */
+  /** The caller that these names act as; undefined if refused or ambiguous. */
   boundCaller(names: readonly string[], strict: boolean): Caller | undefined
 }
 

@@ -1,8 +1,8 @@
 /**
- * The key file beside the data file: 64 hex digits, mode 0600. It is never overwritten: a key is
- * written under a second name and then renamed, so one of the two files always has the key of the
- * store. The previous key stays under a third name, because older backups need it. Reads are
- * synchronous: a request must know at once whether there is a key.
+ * The key file beside the data file: 64 hex digits, mode 0600. A key is written under a second name
+ * and renamed, never overwritten, so one of the two files always has the key of the store. The
+ * previous key keeps a third name for older backups. Reads are synchronous: a request must know at
+ * once whether there is a key.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
@@ -49,7 +49,7 @@ export function readKeyFile(path: string): KeyFile {
   }
 }
 
-/** Makes the file and syncs it to disk. Rejects if it exists. */
+/** Synced to disk. Rejects if the file exists. */
 export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
   const file = await open(
     path,
@@ -65,10 +65,10 @@ export async function makeKeyFile(path: string, key: Buffer): Promise<void> {
   await syncFolder(path)
 }
 
-/** Where a key goes when another takes its place. */
+/** The name of a replaced key. */
 export const oldKeyPath = (path: string, key: Buffer): string => `${path}.${keyId(key)}`
 
-/** Renames the file; the key that was there gets its third name. */
+/** Renames the file; the replaced key gets its third name. */
 export async function replaceKeyFile(from: string, to: string): Promise<void> {
   const { key } = readKeyFile(to)
   if (key !== undefined) await rename(to, oldKeyPath(to, key))

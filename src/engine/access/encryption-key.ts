@@ -2,12 +2,10 @@
  * The key that encrypts the secrets of users, from the key file or an option. Its states:
  *
  * - not made yet: the store has no secret; `prepare` makes the key;
- * - usable: it decrypts the check value of the store, and stays usable in memory whatever becomes
- * of
- *   its file; `warning` says what the next start would find;
- * - missing or wrong: `problem` says so. Tasks go on, signed requests get `store_failed`, and
- * `look`
- *   takes a key file that is put back.
+ * - usable: it decrypts the store's check value and stays in memory whatever becomes of its file;
+ *   `warning` says what the next start would find;
+ * - missing or wrong: `problem` says so. Tasks continue, signed requests get `store_failed`, and
+ *   `look` accepts a restored key file.
  *
  * Both sentences name the file, so they are for the operator. Each change emits one event.
  */
@@ -34,41 +32,38 @@ import {
 } from './encryption-key-file.ts'
 
 export interface EncryptionKey {
-  /** Why no secret can be decrypted; undefined while they can. */
+  /** Why no secret can be decrypted, if so. */
   problem(): string | undefined
-  /** What is wrong with the key file although secrets can be decrypted. */
+  /** What is wrong with the key file while secrets can still be decrypted. */
   warning(): string | undefined
   id(): string | undefined
   look(): void
-  /** Must be called before `encrypt`: makes the first key. Rejects with `key_missing`. */
+  /** Makes the first key, before `encrypt`. Rejects with `key_missing`. */
   prepare(): Promise<void>
-  /** `about` is bound to the ciphertext: only the same `about` decrypts it. */
+  /** Only the same `about` decrypts the ciphertext. */
   encrypt(about: string, plain: string): string
   decrypt(about: string, sealed: string): string | undefined
-  /** A check value for the store, by which a later key is recognised as right or wrong. */
+  /** A check value for the store that identifies the key. */
   check(): string
-  /**
-   * A new key for everything; `commit` replaces the old one. With `is_lost` the old one is not
-   * used.
-   */
+  /** A new key; `commit` replaces the old one, which is not used if `is_lost`. */
   rekey(given: string | undefined, is_lost: boolean): Promise<NextKey>
 }
 
 export interface NextKey {
   encrypt(about: string, plain: string): string
   check(): string
-  /** Called once everything is stored under the new key. */
+  /** Call once everything is stored under the new key. */
   commit(): Promise<Rekeyed>
 }
 
 export interface KeySource {
-  /** The key file; undefined for a store in memory, whose key is never stored. */
+  /** Undefined for a store in memory, whose key is never stored. */
   readonly key_path: string | undefined
   readonly given_key: string | undefined
 }
 
 interface EncryptionKeyOptions extends KeySource {
-  /** The store's check value; undefined while it has no secret. */
+  /** The store's check value; undefined without secrets. */
   readonly check: string | undefined
   readonly chance: Chance
   readonly emit: Emit
@@ -87,13 +82,13 @@ const says: Record<State, (file: KeyFile) => string> = {
   another:    () => 'is the key of another file; put the right one back',
 }
 
-/** Whether a key, also one as text, decrypts the check value of a store. */
+/** Whether a key decrypts the check value of a store. */
 export function keyFits(given: string | Buffer | undefined, check: string): boolean {
   const key = typeof given === 'string' ? parseKey(given) : given
   return key !== undefined && decrypt(key, check_about, check) === check_plain
 }
 
-/** Why a node cannot read the secrets of a state with the key that it has. */
+/** Why a node cannot read the secrets of a state with its key. */
 export function nodeKeyFault(
   check: string | undefined,
   { key_path, given_key }: KeySource,
@@ -203,8 +198,8 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
       const to_file = next_given === undefined ? key_path : undefined
       if (to_file !== undefined) {
         const next_path = nextPath(to_file)
-        // The store is under the present key until the commit. That of an earlier rekey may not be
-        // in place yet, and the key file may have been taken away.
+        // The store keeps the present key until the commit. An earlier rekey's key may not be in
+        // place yet, and the key file may be gone.
         if (present === undefined) refuseNoKey(to_file)
         else if (!fits(readKeyFile(to_file).key)) {
           if (!fits(readKeyFile(next_path).key)) await makeAgain(next_path, present)
@@ -216,7 +211,7 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
         encrypt: encrypterOf(next),
         check: () => encrypterOf(next)(check_about, check_plain),
         async commit() {
-          // The store is under the new key already, even if its file cannot be put in place.
+          // The store already uses the new key, even if its file cannot be put in place.
           key = next
           given = next_given
           is_replacing = true
@@ -256,7 +251,7 @@ async function makeAgain(path: string, key: Buffer): Promise<void> {
   await makeKeyFile(path, key)
 }
 
-/** The file whose key fits, which a crash during a rekey leaves in the second, or the key file. */
+/** The key file with a fitting key: the second one after a crash during a rekey. */
 function findKey(key_path: string, fits: (key: Buffer | undefined) => boolean): KeyFile {
   const file = readKeyFile(key_path)
   if (fits(file.key)) return file
@@ -274,7 +269,7 @@ async function firstKey(key_path: string, chance: Chance): Promise<Buffer> {
   return made
 }
 
-/** A file without a valid key stays in place: it may be the rest of one. */
+/** A file without a valid key stays: it may be part of one. */
 function refuseNoKey(key_path: string): Buffer | undefined {
   const { key, trouble } = readKeyFile(key_path)
   if (key !== undefined || trouble === 'missing') return key

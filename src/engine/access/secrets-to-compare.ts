@@ -1,7 +1,6 @@
 /**
- * The secrets to compare with a caller's credential. Every owner, also an unknown one, has as many
- * as the owner with the most; stand-ins that no caller knows fill the lists. So a check takes the
- * same time for every caller.
+ * The secrets to compare with a credential, in equal time for every caller: every owner, even an
+ * unknown one, has as many as the owner with the most, filled up with stand-ins.
  */
 export interface Secret {
   readonly n: number
@@ -9,23 +8,22 @@ export interface Secret {
   readonly until_ms: number | undefined
 }
 
-/** By owner; also what an owner without any has. */
 export type SecretLists = ReadonlyMap<string, readonly string[]>
 
 export interface SecretsToCompare {
   readonly of: SecretLists
-  /** They hold from then on, and before that. */
+  /** Valid from this time on. */
   readonly from_ms: number
   readonly until_ms: number
 }
 
-// No id equals one of these. The place of an entry in a map affects time, so there are ten of each;
-// their texts are separate objects, because an identical object is found faster.
+// No id equals one of these. Positions in a map affect time, so there are ten; and an identical
+// object is found faster, so the texts are separate objects.
 const nobodies = Array.from({ length: 10 }, (_, n) => `0000${n}`)
 const absents = Array.from({ length: 10 }, (_, n) => `0001${n}`)
 const keys = nobodies.map((nobody) => Buffer.from(nobody).toString('latin1'))
 
-/** Finds one owner and misses one, whether the owner is known or not. */
+/** Always finds one owner and misses one. */
 export function secretsIn(lists: SecretLists, owner: string): readonly string[] {
   const found = lists.get(owner)
   const digit = (owner.charCodeAt(owner.length - 1) || 0) % 10

@@ -1,7 +1,6 @@
 /**
- * The secrets of users and of addresses, each with an owner. They are decrypted when the file is
- * opened, or once its key is there, and kept in memory. A stored secret is encrypted and bound to
- * its owner and its number.
+ * The secrets of users and of addresses, decrypted into memory at the open or once the key is
+ * there. A stored secret is encrypted and bound to its owner and number.
  */
 import {
   address_secret,
@@ -27,34 +26,28 @@ import {
 } from './secrets-to-compare.ts'
 
 export interface Secrets {
-  /** The valid secrets of an owner, none for an unknown one or where the key is not usable. */
+  /** Valid secrets; none for an unknown owner or without a usable key. */
   known(owner: string): readonly string[]
-  /** The same. Throws `store_failed` with a sentence that names the key file where it is wrong. */
+  /** As `known`. Throws `store_failed` naming the key file if that is wrong. */
   read(owner: string): readonly string[]
-  /** Those to compare with what a caller sends. Throws `store_failed` as `read` does. */
+  /** Those to compare with a credential. Throws `store_failed` like `read`. */
   toCompare(): SecretsToCompare
   /**
    * Checks the key file, at most once a second. `problem`: why no secret can be read; `warning`:
-   * what will keep the next start from reading them.
+   * why the next start will not read them.
    */
   keyState(): KeyState
-  /**
-   * Runs changes one after another, as the methods below need: the key must not change between
-   * encrypting a secret and storing it.
-   */
+  /** Serialises changes: the key must not change between encrypting and storing a secret. */
   inTurn<Made>(change: () => Promise<Made>): Promise<Made>
-  /** Makes the only secret of the owner that `ownerIn` names. Rejects with `key_missing`. */
+  /** Makes the only secret of the owner. Rejects with `key_missing`. */
   add(ownerIn: (tx: Tx) => string): Promise<OwnSecret>
-  /**
-   * Adds a secret; old ones stay valid for `grace_ms`. `check` may throw. Rejects with
-   * `key_missing`.
-   */
+  /** Adds a secret; old ones stay valid for `grace_ms`. Rejects with `key_missing`. */
   rotate(owner: string, grace_ms: number, check: (tx: Tx) => void): Promise<OwnSecret>
-  /** After the secrets of an owner were removed from the store. */
+  /** Call after the store has removed an owner's secrets. */
   forget(owner: string): void
   /**
    * Encrypts all with another key. `forgets`, for a lost key, removes all in the same commit and
-   * makes a new secret of addresses where there was one.
+   * renews the secret of addresses.
    */
   rekey(secret_key: string | undefined, forgets: boolean): Promise<Rekeyed & { secrets: number }>
 }
@@ -71,13 +64,13 @@ export interface OwnSecret {
 }
 
 const check_key = metaKey('key_check')
-/** The value that identifies the key of a state; see `nodeKeyFault`. */
+/** Identifies the key of a state; see `nodeKeyFault`. */
 export function keyCheckIn(found: { get(key: Key): Buffer | undefined }): string | undefined {
   return found.get(check_key)?.toString('utf8')
 }
 
 const secret_bytes = 32
-/** Between two looks at the key file: while it is missing or wrong, and while its key works. */
+/** Intervals of key file checks: while it is missing or wrong, and while its key works. */
 const looks_ms = { locked: 1_000, usable: 60_000 }
 const outside = 'the secrets cannot be read now; the log of the server says why'
 
@@ -150,7 +143,7 @@ export async function openSecrets(
     }
   }
 
-  /** Replaces the stored secrets of an owner, and then those in memory. */
+  /** Replaces an owner's stored secrets, then those in memory. */
   async function put(secrets: Secret[], ownerIn: (tx: Tx) => string): Promise<string> {
     const check = encryptionKey.check()
     const owner = await store.update((tx) => {

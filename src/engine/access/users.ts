@@ -1,7 +1,4 @@
-/**
- * Users for administration and for the servers: their rights, the signatures that each may use, and
- * the certificates that act as a user. Their secrets are in secrets.ts.
- */
+/** The users of the servers: their rights, allowed signatures and client certificates. */
 import {
   grantKey,
   grantOfKey,
@@ -37,10 +34,10 @@ export async function openUsers(
 ): Promise<ServedUsers> {
   const { inTurn } = secrets
 
-  /** The only signature of a user; users without an entry may use both. */
+  /** Users without an entry may use both signatures. */
   const only = new Map<string, SignatureKind>()
   /**
-   * By signature kind. Reading `only` at each request would reveal by its time who has an entry.
+   * Indexed by signature: reading `only` at each request would reveal by timing who has an entry.
    */
   let signers: Signers = { of: undefined, path: new Map(), hmac: new Map() }
   const setOnly = (id: string, sign: Sign | undefined): void => {
@@ -154,7 +151,7 @@ function signersOf(made: SecretsToCompare, only: ReadonlyMap<string, SignatureKi
   return { of: made, path: maySign('path'), hmac: maySign('hmac') }
 }
 
-/** The id as text. Throws `not_possible` unless it is a whole number of 1 to 16 digits. */
+/** Throws `not_possible` unless it is an integer of 1 to 16 digits. */
 export function userId(given: string | number): string {
   const id = String(given)
   if (/^[1-9][0-9]{0,15}$/.test(id)) return id
@@ -170,7 +167,7 @@ export function requireUser(view: View, user: string): UserRecord {
   return decodeRecord<UserRecord>(bytes)
 }
 
-/** The member of the record. Throws `not_possible` for anything else. */
+/** Throws `not_possible` for an invalid value. */
 function signMember(sign: Sign): Pick<UserRecord, 'sign'> {
   if (sign === 'both') return {}
   if (sign === 'hmac' || sign === 'path') return { sign }
@@ -206,7 +203,7 @@ function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] 
   })
 }
 
-/** Whether the caller may see the tasks of a process, which need not exist. */
+/** Whether the caller may see a process's tasks; the process need not exist. */
 export function maySee(view: View, { user }: Caller, conv_id: string): boolean {
   if (user === undefined) return true
   return ((view.get(grantKey(user, conv_id))?.[0] ?? 0) & grant_bits.show) !== 0

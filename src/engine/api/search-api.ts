@@ -1,23 +1,19 @@
 /**
- * The part of the public interface that finds, counts and changes many tasks, as types. All of them
- * are plain data that JSON keeps, so servers pass them on as they are; `rawJson(text)` in `where`
- * and `data` keeps numbers that a double would change. Times are milliseconds since 1970 (UTC).
+ * Public types for finding, counting and changing many tasks: plain JSON data that servers pass on;
+ * `rawJson(text)` in `where` and `data` keeps exact numbers. Times are Unix milliseconds.
  *
- * A filter that is malformed, contradicts itself or has a member of another name rejects with
- * `bad_filter`, an unknown process with `conv_not_found`, an unknown node with `node_not_found`;
- * the message names what there is. An unknown name is never an empty list.
+ * A malformed or contradictory filter, or an unknown member, rejects with `bad_filter`, an unknown
+ * process with `conv_not_found`, an unknown node with `node_not_found`; the message lists known
+ * names. An unknown name is never an empty list.
  */
 import type { OpFaultCode } from '../../core/faults.ts'
 import type { Doc, Status, Task } from '../../core/model.ts'
 
-/**
- * Which tasks: those that satisfy every member given. `{}` is every live task. At most 65,536
- * characters as JSON.
- */
+/** All given members must match. `{}` is every live task. At most 65,536 characters of JSON. */
 export interface TaskFilter {
-  /** Tasks of this process; without it, of all processes. */
+  /** Default: all processes. */
   readonly conv_id?: string | number
-  /** Tasks in the node with this id; where no node has this id, in those with this title. */
+  /** The node with this id, else nodes with this title. */
   readonly node_id?: string
   /**
    * One status, or `live` (processing, delayed or failed), `ended` (processed or canceled) or
@@ -25,28 +21,23 @@ export interface TaskFilter {
    */
   readonly status?: Status | 'live' | 'ended' | 'any'
   /**
-   * Tasks that hold a ref that begins with this. A ref is held by the live task that has it, else
-   * by the newest ended one.
+   * Tasks that hold a ref with this prefix. A ref is held by its live task, else by the newest
+   * ended one.
    */
   readonly ref_prefix?: string
-  /** Created at this time or later. Counts in whole seconds where the clock was set back. */
+  /** Created at this time or later; in whole seconds where the clock was set back. */
   readonly created_since_ms?: number
-  /** Created before this time. */
   readonly created_until_ms?: number
-  /** Changed last at this time or later. */
+  /** Last change. */
   readonly changed_since_ms?: number
-  /** Changed last before this time. */
   readonly changed_until_ms?: number
-  /** Ended at this time or later. */
   readonly ended_since_ms?: number
-  /** Ended before this time. */
   readonly ended_until_ms?: number
   /** Live tasks with a timer that fires before this time. */
   readonly due_before_ms?: number
   readonly where?: Where
 }
 
-/** The members of a filter that are times. */
 export const filter_times = [
   'created_since_ms',
   'created_until_ms',
@@ -57,7 +48,6 @@ export const filter_times = [
   'due_before_ms',
 ] as const
 
-/** All its members. */
 export const filter_members: readonly (keyof TaskFilter)[] = [
   ...(['conv_id', 'node_id', 'status', 'ref_prefix'] as const),
   ...filter_times,
@@ -65,142 +55,124 @@ export const filter_members: readonly (keyof TaskFilter)[] = [
 ]
 
 /**
- * Conditions on the data, all of which must hold: path → the value that equals, or an object of
- * comparisons: `{ 'order.amount': { gte: 100, lt: 200 }, paid: true, note: { exists: false } }`.
+ * Conditions on the data, all of which must hold: path → the equal value, or comparisons: `{
+ * 'order.amount': { gte: 100, lt: 200 }, paid: true, note: { exists: false } }`.
  *
- * Paths are written as keys of `set_param`: `a.b`, `list[0]`, `\.` for a dot in a name; `list[].id`
- * holds where it holds for one element. The comparisons are `eq`, `ne`, `gt`, `gte`, `lt`, `lte`
- * and `exists`. Numbers are compared by their exact value, so 1.10 is 1.1 and no digit of a long
- * number is lost; texts by UTF-16 code units; arrays and objects by `eq` and `ne` only, members in
- * any order. Values of different types are unequal and in no order; `ne` also holds where there is
- * no value. At most 64 paths, each of as many steps as data may be deep (`nesting_max`).
+ * Paths are written like keys of `set_param`: `a.b`, `list[0]`, `\.` for a dot in a name;
+ * `list[].id` holds if one element matches. Comparisons: `eq`, `ne`, `gt`, `gte`, `lt`, `lte`,
+ * `exists`. Numbers compare by exact value (1.10 equals 1.1), texts by UTF-16 code units, arrays
+ * and objects by `eq` and `ne` only, with members in any order. Values of different types are
+ * unequal and unordered; `ne` also holds for a missing value. At most 64 paths of `nesting_max`
+ * steps.
  */
 export type Where = Readonly<Record<string, unknown>> | Doc
 
-/** A filter, and which part of its tasks to list. */
 export interface TaskQuery extends TaskFilter {
-  /** Default false: the oldest first, or the first ref. */
+  /** Default false: oldest, or first ref, first. */
   readonly newest_first?: boolean
-  /** The most tasks of a page; default 100. */
+  /** Tasks of a page; default 100. */
   readonly limit?: number
-  /** Of the page before, with the same filter and order; another rejects with `bad_cursor`. */
+  /** Of the previous page, with the same filter and order, else `bad_cursor`. */
   readonly cursor?: string
 }
 
-/** By what a page is sorted. The filter decides, because it decides which index is read. */
+/** The order of a page, decided by the index that the filter uses. */
 export type SortedBy = 'ref' | 'due' | 'ended' | 'failed' | 'created'
 
 export interface TaskPage {
   readonly tasks: readonly Task[]
   /**
-   * Goes on where this page ends; undefined at the end. A page may have fewer tasks than its limit,
-   * also none, and still a cursor: one call reads at most `search_tasks_max` tasks, and returns
-   * what it found up to there.
+   * Of the next page; undefined at the end. A page may have few or no tasks and still a cursor: one
+   * call reads at most `search_tasks_max` tasks.
    */
   readonly cursor?: string
-  /** Tasks read for this page. */
   readonly scanned: number
   /**
-   * `ref` with `ref_prefix`, else `due` with `due_before_ms`, else `ended` where only ended tasks
-   * are wanted, else `failed` (the last change of a failed task) where only those are, else
-   * `created`.
+   * `ref` with `ref_prefix`, else `due` with `due_before_ms`, else `ended` for ended tasks only,
+   * else `failed` (last change) for failed tasks only, else `created`.
    */
   readonly sorted_by: SortedBy
-  /** How far the search has come, in the time by which it sorts; absent by `ref` and at the end. */
+  /** How far the search got, as a time of its order; absent by `ref` and at the end. */
   readonly reached_ms?: number
-  /** The obj_ids of damaged records that were skipped. */
+  /** The obj_ids of skipped, damaged records. */
   readonly damaged: readonly string[]
 }
 
 /**
- * Counted are the tasks of every status, unless one is given. Nothing else of a filter can be
- * counted without reading tasks: it rejects with `bad_filter`.
+ * Counts every status by default. Other members of a filter would need reads of tasks and reject
+ * with `bad_filter`.
  */
 export type CountFilter = Pick<TaskFilter, 'conv_id' | 'node_id' | 'status'>
 
 export interface TaskCounts {
   readonly total: number
-  /** Each status that is counted. */
   readonly by_status: Readonly<Partial<Record<Status, number>>>
   /**
-   * With `conv_id` or `node_id` a row for each node with such tasks, else for each process. Ended
-   * tasks count in the node in which they ended, while they are kept.
+   * A row per node with `conv_id` or `node_id`, else per process. Ended tasks count in their last
+   * node, while kept.
    */
   readonly rows: readonly CountRow[]
 }
 
 export interface CountRow extends Pick<TaskCounts, 'total' | 'by_status'> {
   readonly conv_id: string
-  /** Of the process, or of the node; empty for a node that its process has no more. */
+  /** Of the process or node; empty for a node that was dropped. */
   readonly title: string
   readonly node_id?: string
 }
 
 /**
- * `cancel` and `retry` are `Tasks.cancel` and `Tasks.retry`; `modify` adds data as `Engine.modify`
- * does, so a task that waits for a callback goes on; `move` is `Tasks.move`. In a paused process
- * only `cancel` works, the others are refused with `conveyor_is_not_active`.
+ * `cancel`, `retry` and `move` as in `Tasks`; `modify` adds data as `Engine.modify` does, and
+ * resumes a task that waits for a callback. In a paused process only `cancel` works; others are
+ * refused with `conveyor_is_not_active`.
  */
 export type BulkAction = 'cancel' | 'retry' | 'modify' | 'move'
 
 export interface BulkInput extends BulkOptions {
   readonly action: BulkAction
-  /**
-   * Live tasks only: a filter on ended ones rejects with `bad_filter`. A retry takes failed ones,
-   * which its filter need not say.
-   */
+  /** Live tasks only, else `bad_filter`. A retry implies failed ones. */
   readonly filter: TaskFilter
-  /** With `modify`, and only there: the data to add, a plain JSON object or `rawJson(text)`. */
+  /** For `modify` only: a plain JSON object or `rawJson(text)`. */
   readonly data?: unknown
-  /**
-   * With `move`, and with `retry` if it is not to be the node of each task: the id or the title of
-   * a node. Needs `filter.conv_id`.
-   */
+  /** For `move`, and for `retry` into another node: a node id or title. Needs `filter.conv_id`. */
   readonly to_node_id?: string
   /**
-   * Names the job: the same call again goes on where it stopped, or answers its result if it is
-   * done. Another job under a name in use rejects with `bulk_id_taken`. 1 to 64 characters;
-   * default: a new name.
+   * Names the job, 1 to 64 characters; default a new name. The same call again continues it, or
+   * returns its result. Another job under this name rejects with `bulk_id_taken`.
    */
   readonly id?: string
-  /** Changes nothing: counts the tasks that match and shows the first ten. */
+  /** Only counts the matching tasks and shows the first ten. */
   readonly dry_run?: boolean
-  /** Of a dry run that was ended: the next goes on there, and counts from 0. */
+  /** Of an interrupted dry run, which continues there and counts from 0. */
   readonly cursor?: string
 }
 
 export interface BulkOptions {
-  /** Called after each step with what is done so far. */
+  /** Called after each step. */
   readonly onProgress?: (progress: BulkJob) => void
-  /** Ends the work after the step under way. It resolves with `is_done: false`. */
+  /** Ends the work after the current step, with `is_done: false`. */
   readonly signal?: AbortSignal
-  /**
-   * Ends the work after so many steps, likewise. A step changes at most 64 tasks, and reads at most
-   * `search_tasks_max`.
-   */
+  /** Ends the work after this many steps, of 64 changed and `search_tasks_max` read tasks each. */
   readonly steps_max?: number
 }
 
-/** What a job has done so far, or a dry run has found. */
+/** Progress of a job or dry run. */
 export interface BulkJob {
-  /** Names the job; absent for a dry run. */
+  /** Absent for a dry run. */
   readonly id?: string
   readonly action: BulkAction
   readonly filter: TaskFilter
   readonly is_done: boolean
   readonly started_ms: number
-  /** Tasks read. */
   readonly scanned: number
-  /** Tasks that the filter found. */
   readonly matched: number
-  /** Those on which the action was done. */
   readonly changed: number
-  /** Those that had changed, and were no longer meant, when their step came to them. */
+  /** Changed meanwhile, so that they no longer match. */
   readonly skipped: number
-  /** How many the engine refused, by the code of the refusal. */
+  /** Refused by the engine, by code. */
   readonly refused: Readonly<Partial<Record<OpFaultCode | 'internal_error', number>>>
-  /** Of a dry run: the first tasks that match. */
+  /** Of a dry run: the first matches. */
   readonly sample?: readonly Task[]
-  /** Of a dry run that is not done. */
+  /** Of an unfinished dry run. */
   readonly cursor?: string
 }

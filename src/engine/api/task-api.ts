@@ -1,7 +1,4 @@
-/**
- * The part of the public interface that is about tasks, as types: what ops and the calls for one
- * task take and return. Many tasks: search-api.
- */
+/** Public types of ops and of calls for one task; search-api has those for many. */
 import type { OpResult, Status, Task } from '../../core/model.ts'
 import type {
   BulkInput,
@@ -13,26 +10,25 @@ import type {
   TaskQuery,
 } from './search-api.ts'
 
-/** An op without `type` and `obj`. */
 export interface CreateInput {
-  /** The id of the process; 7 and `'7'` are the same, here and in a ref. */
+  /** 7 and `'7'` are the same process, and the same ref. */
   readonly conv_id: string | number
   /**
-   * The caller's own name of the task, unique among the live tasks of the process. Once its task
-   * has ended, a create with the ref makes a new one, also where it repeats one whose answer was
-   * lost, unless both have one `request_key`.
+   * The caller's name of the task, unique among the process's live tasks. After its task has ended
+   * a create makes a new one, even as a repeat whose answer was lost, unless both have one
+   * `request_key`.
    */
   readonly ref?: string | number | null
   /**
-   * A plain JSON object, or `rawJson(text)`, which keeps the exact text. At any depth, a Date and
-   * any object with `toJSON` is its JSON text, a bigint its digits, and a member that is undefined
-   * is left out. What has no JSON is refused with `error` and its path: functions, symbols, NaN,
-   * infinities, lone surrogates, undefined in an array, cycles, other objects of a class.
+   * A plain JSON object, or `rawJson(text)` for exact text. A Date or object with `toJSON` becomes
+   * its JSON, a bigint its digits; undefined members are dropped. `error` with its path refuses
+   * functions, symbols, NaN, infinities, lone surrogates, undefined in arrays, cycles, and other
+   * class instances.
    */
   readonly data: unknown
 }
 
-/** A task by its ref or obj_id; with both, the obj_id decides. */
+/** By ref or obj_id; the obj_id takes precedence. */
 export interface TargetInput {
   readonly conv_id: string | number
   readonly ref?: string | number | null
@@ -40,51 +36,47 @@ export interface TargetInput {
 }
 
 export interface ModifyInput extends TargetInput {
-  /** As of `CreateInput`; its members replace those of the task's data, and the others stay. */
+  /** As `CreateInput.data`; replaces members of the task's data, and keeps the others. */
   readonly data: unknown
   /** Refuses unless the task waits for a callback. Default false. */
   readonly is_sync?: boolean
-  /** Refuses unless it waits for one in this node, so that a late repeat resumes no later wait. */
+  /** Refuses unless it waits in this node, so that a late repeat resumes no later wait. */
   readonly node_id?: string
 }
 
-/** What a retry, a move or a cancel did. */
 export interface ActionResult extends OpResult {
-  /** Where it was accepted: what the task was before. */
+  /** If accepted: the state before. */
   readonly was?: { readonly status: Status; readonly node_id: string }
-  /** Where it was accepted: the task as it is now. */
+  /** If accepted: the task afterwards. */
   readonly task?: Task
 }
 
 export interface Tasks {
-  /**
-   * A page of the tasks that satisfy a filter, oldest first unless asked otherwise; without one,
-   * of all live tasks.
-   */
+  /** A page of matching tasks, oldest first by default; without a filter, all live tasks. */
   list(query?: TaskQuery): Promise<TaskPage>
-  /** How many tasks there are, by process, node and status, without reading them. */
+  /** Counts by process, node and status, without reading tasks. */
   count(filter?: CountFilter): Promise<TaskCounts>
   /** Runs a failed task again, from its node or from `node_id`. */
   retry(target: TargetInput, node_id?: string): Promise<ActionResult>
-  /** Puts a live task into another node, where it runs on; what it waits for is given up. */
+  /** Moves a live task to a node and runs it there, abandoning its wait. */
   move(target: TargetInput, node_id: string): Promise<ActionResult>
   /** Ends a live task as `canceled`, frees its ref and disarms its timer. */
   cancel(target: TargetInput): Promise<ActionResult>
   /**
-   * Does one action on all tasks of a filter, in steps between those of callers; resolves when it
-   * is done. Also rejects with `bulk_id_taken`, and with `not_possible` where the job of this id
-   * runs already; with a TypeError for a malformed member. After any rejection the job can go on.
+   * Applies an action to all tasks of a filter, in steps between those of callers. Rejects with
+   * `bulk_id_taken`, with `not_possible` if the job already runs, with a TypeError for a malformed
+   * member. The job can continue after any rejection.
    */
   bulk(input: BulkInput): Promise<BulkJob>
-  /** Goes on with a bulk job that was ended or cut off. `not_possible` where there is none. */
+  /** Continues an interrupted bulk job. `not_possible` if there is none. */
   resumeBulk(id: string, options?: BulkOptions): Promise<BulkJob>
-  /** The last 100 bulk jobs, the newest first; finished ones are kept for a day. */
+  /** The last 100 bulk jobs, newest first; finished ones are kept for a day. */
   bulkJobs(): Promise<BulkJob[]>
 }
 
 export interface ResultOptions {
-  /** Milliseconds after which it rejects with `result_timeout`; 0 looks once. Default: no end. */
+  /** Rejects with `result_timeout` after this many milliseconds; 0 looks once. Default: never. */
   readonly timeout_ms?: number | undefined
-  /** Once aborted, the wait rejects with its reason. */
+  /** Rejects the wait with its reason. */
   readonly signal?: AbortSignal | undefined
 }

@@ -1,7 +1,7 @@
 /**
  * The window of kept changes: removes the oldest entries in slices once later ones exceed
- * `changes_bytes_max` or the oldest exceeds `changes_kept_ms`. It removes a part of the window at a
- * time, so nothing is scanned and a commit compares two numbers.
+ * `changes_bytes_max` or the oldest exceeds `changes_kept_ms`. Removing a part at a time needs no
+ * scan: a commit compares two numbers.
  */
 import { changeKey } from '../../codec/keys.ts'
 import type { View } from '../../store/store.ts'
@@ -16,7 +16,7 @@ import {
 import type { Parts } from '../transactions/parts.ts'
 
 export interface ChangeWindow {
-  /** The oldest entry that stays; `no_entry` without any. */
+  /** The oldest kept entry; `no_entry` if none. */
   first(): ChangeEntry
   /** The last durable entry. */
   last(): ChangeEntry
@@ -24,7 +24,6 @@ export interface ChangeWindow {
   readonly work: Work
 }
 
-/** The part of the window that is removed at a time. */
 const part = 1 / 64
 const slice_entries = 1_024
 
@@ -39,14 +38,14 @@ export async function openChangeWindow(
   /** The entries from here up to `first` are to be removed. */
   let removed_n = first.n
 
-  /** Whether the entry is needed at a time when `last` is the last one. */
+  /** Whether the entry is kept now that `last` is the last one. */
   function isKept(entry: ChangeEntry | undefined, slack = 0): boolean {
     if (entry === undefined) return false
     const is_recent = last.at_ms - entry.at_ms <= kept_ms * (1 + slack)
     return is_recent && last.bytes - entry.bytes <= bytes_max * (1 + slack)
   }
 
-  /** The first kept entry, by bisection; the last one is always kept. */
+  /** By bisection; the last entry is always kept. */
   function firstKept(view: View): ChangeEntry {
     let [removed, kept] = [first, last]
     while (kept.n - removed.n > 1) {
@@ -87,7 +86,7 @@ export async function openChangeWindow(
     work: {
       due_ms: () => (isDue() ? 0 : Number.POSITIVE_INFINITY),
       async step() {
-        // From now on no reader begins with an entry that is removed.
+        // From now on no reader starts at a removed entry.
         if (removed_n === first.n) first = await store.view(firstKept)
         await removeSlice()
       },

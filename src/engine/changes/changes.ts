@@ -1,8 +1,7 @@
 /**
- * The feed: async iterators over committed changes from a position, also after a restart. An
- * iterator reads entries in pages of bounded size and waits for a commit at their end. Between
- * reads it keeps a position and the changes of one page: a consumer that stops reading costs
- * nothing, and one that is too slow gets `changes_gone`.
+ * The feed: async iterators over committed changes after a position. An iterator reads pages of
+ * bounded size and waits for a commit at their end. It holds one position and page, so an idle
+ * consumer costs nothing, and a slow one gets `changes_gone`.
  */
 import { type ChangedTask, changesOfEntry } from '../../codec/change-entry.ts'
 import { changeKey } from '../../codec/keys.ts'
@@ -22,38 +21,36 @@ import type { ChangeWindow } from './change-window.ts'
 export interface ChangeFeed {
   readonly changes: Changes
   /**
-   * The changes that a caller may see, and how far the feed was read: where it begins (except from
-   * `start`), then wherever it passes others. Also rejects with `access_denied`, for a process
-   * whose tasks the caller may not, or no longer, see.
+   * The changes that a caller may see, interleaved with positions that the feed has passed (first
+   * where it begins, unless from `start`). Also rejects with `access_denied`, for a process without
+   * the right, also if removed meanwhile.
    */
   seenBy(caller: Caller, options: ChangesOptions): AsyncIterableIterator<SeenChange>
-  /** After a commit that has changed tasks. */
+  /** Call after a commit that has changed tasks. */
   onCommitted(last: ChangeEntry): void
-  /** Iterators that have begun and not ended. */
+  /** Open iterators. */
   readers(): number
-  /** Ends every iterator. */
   close(): void
 }
 
-/** A change; without an obj_id only a position to go on from. */
+/** Without an obj_id it is only a position to resume from. */
 export type SeenChange = TaskChange | { readonly position: string; readonly obj_id?: undefined }
 
-/** What one read of the store takes at most, except that it takes at least one entry. */
+/** Bounds of one read of the store, but at least one entry. */
 const page = { entries: 256, changes: 512, bytes: 256 * 1024 }
-/** Changes whose tasks are read at once: fewer where their data is long. */
+/** Tasks read at once; fewer if their data is long. */
 const tasks_at_once = 16
 const task_chars_at_once = 64 * 1024
 
-/** Of a position that no consumer has given. */
+/** Marks a position that no consumer has given. */
 const unknown_ms = -1
 
-/** Changes read at once, and where to go on. */
 interface Page {
   readonly changes: readonly (ChangedTask & Pick<TaskChange, 'position' | 'at_ms'>)[]
   readonly next: ChangePosition
 }
 
-/** `file_id`: that of the data file, in hex. */
+/** `file_id` of the data file, in hex. */
 export function newChangeFeed(
   { store, catalog, limits }: Parts,
   window: ChangeWindow,
@@ -69,7 +66,7 @@ export function newChangeFeed(
     for (const resume of resumed) resume()
   }
 
-  /** Where an iterator begins; a Fault where it cannot. */
+  /** Where an iterator begins, or a Fault. */
   function startOf(from: string | undefined): ChangePosition | Fault {
     const last = window.last()
     if (limits.changes_bytes_max === 0)
@@ -90,10 +87,10 @@ export function newChangeFeed(
     )
   }
 
-  /** Throws `changes_gone` unless everything after the position is kept, or yet to come. */
+  /** Throws `changes_gone` unless everything after the position is kept or yet to come. */
   function checkPosition(view: View, { n, at, at_ms }: ChangePosition): void {
     const { n: last_n } = window.last()
-    // An older copy of the file was put in its place, and may have gone on since.
+    // An older copy of the file may have replaced it and continued.
     const consumed = readEntry(view, at === 0 ? n - 1 : n)
     const is_other =
       at_ms !== unknown_ms && consumed !== undefined && at_ms !== Math.floor(consumed.at_ms)
@@ -142,7 +139,7 @@ export function newChangeFeed(
     const isWanted = (view: View, conv_id: string): boolean =>
       (wanted === undefined || conv_id === wanted) &&
       (caller === undefined || maySee(view, caller, conv_id))
-    /** Throws `access_denied`, also where the right was taken away meanwhile. */
+    /** Throws `access_denied`, also if the right was removed meanwhile. */
     const checkRight = (view: View): void => {
       if (wanted === undefined || isWanted(view, wanted)) return
       const { code, description } = accessDenied(caller?.user, wanted)
@@ -185,7 +182,7 @@ export function newChangeFeed(
     }
   }
 
-  /** The first of these, at least one, with their tasks. */
+  /** At least one, with tasks. */
   function withTasks(changes: Page['changes']): Promise<TaskChange[]> {
     return store.view((view) => {
       const shown: TaskChange[] = []
@@ -229,7 +226,7 @@ export function newChangeFeed(
           return one.done ? end() : one
         } catch (error) {
           end()
-          // A read of the store that the end of the engine has refused.
+          // The closing engine has refused a read.
           if (isFault(error) && error.code === 'shutting_down') return done
           throw error
         }
@@ -269,11 +266,11 @@ function taskOf(view: View, obj_id: string): Task | undefined {
 }
 
 export interface ChangePosition {
-  /** The entry to go on with: after the last change of an entry, the next one. */
+  /** After the last change of an entry, the next one. */
   readonly n: number
-  /** The first change of it that is not consumed. */
+  /** Its first change that is not consumed. */
   readonly at: number
-  /** The time of the entry with the last change that is consumed. */
+  /** Time of the entry with the last consumed change. */
   readonly at_ms: number
 }
 
@@ -283,7 +280,7 @@ export function positionText({ n, at, at_ms }: ChangePosition, file_id: string):
   return `${n.toString(36)}.${at.toString(36)}.${Math.floor(at_ms).toString(36)}.${file_id}`
 }
 
-/** `malformed`, or `foreign` for one of another file. */
+/** `foreign` for a position of another file. */
 export function parsePosition(
   text: unknown,
   file_id: string,

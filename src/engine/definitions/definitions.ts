@@ -1,6 +1,6 @@
 /**
- * Reads, compiles and hashes definitions before anything is stored. One mistake refuses all
- * definitions of an import, and all mistakes are named at once.
+ * Reads, compiles and hashes definitions before anything is stored. One mistake refuses the whole
+ * import; all mistakes are reported at once.
  */
 import { createHash } from 'node:crypto'
 import { canonicalText } from '../../codec/doc-text.ts'
@@ -21,10 +21,9 @@ import type { Graph } from '../../process/graph.ts'
 import { idText } from '../../process/values.ts'
 import type { Handlers } from '../jobs/handlers.ts'
 
-/** A compiled definition, ready to be stored. */
 export interface NewVersion {
   readonly conv_id: string
-  /** Where it comes from, as text to put before a mistake. */
+  /** The source, as prefix of its mistakes. */
   readonly place: string
   readonly text: string
   readonly hash: string
@@ -58,7 +57,7 @@ export function* readJson(given: unknown, limits: Limits): Sliced<JsonValue> {
   return value
 }
 
-/** Of an object in a definition; `path` leads to it. */
+/** `path` leads to the object. */
 function* readPlain(
   given: object,
   path: string,
@@ -77,10 +76,10 @@ function* readPlain(
   return yield* parseInSlices(doc.text, parsed_bounds, export_levels)
 }
 
-/** Of a folder: the list of its children, each with a scheme, nodes and their members. */
+/** Folder, children, scheme, nodes and their members. */
 const export_levels = 6
 
-/** Compiles definitions in slices. Each mistake names its place; ids must differ. */
+/** Compiles in slices. Mistakes name their places; ids must differ. */
 export function* compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
@@ -121,7 +120,7 @@ export function* compileAll(
   return { versions, mistakes, warnings: all_warnings }
 }
 
-/** The text of a value in pieces, one for each node; keys in their order, or sorted. */
+/** Text in pieces, one per node; keys in their order, or sorted. */
 function* printed(
   value: JsonValue,
   print: (value: JsonValue) => string,
@@ -144,7 +143,6 @@ function* printed(
   } else yield print(value)
 }
 
-/** `scheme`, `nodes` and one of them. */
 const definition_levels = 3
 
 function* joined(pieces: Iterable<string>): Sliced<string> {
@@ -156,12 +154,12 @@ function* joined(pieces: Iterable<string>): Sliced<string> {
   return all.join('')
 }
 
-/** Equal for definitions that differ only in how they are written. */
+/** Equal for definitions that differ only in notation. */
 export function hashOf(definition: JsonValue): string {
   return createHash('sha256').update(canonicalText(definition)).digest('hex')
 }
 
-/** A fault whose text is the first mistake; `mistakes` has all. */
+/** Its text is the first mistake; `mistakes` has all. */
 export function badDefinition(found: readonly (string | Mistake)[]): Error {
   const places = found.map((one) => (typeof one === 'string' ? { text: one } : one))
   const mistakes = places.map(({ text }) => text)

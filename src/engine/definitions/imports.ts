@@ -1,8 +1,7 @@
 /**
- * Imports: reads, compiles and stores definitions, aliases and variables in one transaction. An
- * import never changes the status of an existing process. A node with tasks can be dropped only if
- * the import names the node to which they migrate; the process record keeps these migrations until
- * the last task has migrated.
+ * Imports: reads, compiles and stores definitions, aliases and variables in one transaction. The
+ * status of an existing process never changes. A node with tasks can be dropped only with a target
+ * for its tasks; the process record keeps these migrations until the last task has migrated.
  */
 import { isObject, stringifyJson } from '../../codec/json.ts'
 import { processKey, versionKey } from '../../codec/keys.ts'
@@ -168,7 +167,7 @@ interface Migrations {
   isNode(node_id: string): boolean
 }
 
-/** `nonce` is a new one, for a webhook that this opens. */
+/** `nonce` is for a webhook that this opens. */
 function putVersion(
   tx: Tx,
   catalog: Catalog,
@@ -199,7 +198,7 @@ function putVersion(
   }
 }
 
-/** The target for each dropped node with tasks. Throws `tasks_in_node` where one is missing. */
+/** Targets of dropped nodes with tasks. Throws `tasks_in_node` if one is missing. */
 function pendingMigrations(
   tx: Tx,
   old: Process,
@@ -243,7 +242,7 @@ function pendingMigrations(
   return pending
 }
 
-/** What a definition names and this view does not have. */
+/** References that this view does not resolve. */
 function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
   const missing = new Set(
     graph.target_conv_ids

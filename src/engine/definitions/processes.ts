@@ -1,6 +1,4 @@
-/**
- * Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases.
- */
+/** Administration of processes: list, show, share, webhooks, pause, resume, remove, and aliases. */
 import { isObject, parseStored } from '../../codec/json.ts'
 import {
   aliasKey,
@@ -47,7 +45,7 @@ import type { Parts } from '../transactions/parts.ts'
 import { hashOf } from './definitions.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
-/** `onChanged` is called after a process was imported or resumed, or got or lost an alias. */
+/** `onChanged` follows an import, a resume, or a change of an alias. */
 export interface ProcessParts extends Parts {
   readonly addresses: Addresses
   readonly handlers: Handlers
@@ -175,7 +173,7 @@ export function requireProcess(view: View, catalog: Catalog, conv_id: string): P
 
 const versions_max = 1_000
 
-/** The process with the definition that it had. Throws `not_possible`. */
+/** Throws `not_possible` for an unknown version. */
 function atVersion(view: View, process: Process, version: number | undefined): Process {
   const { conv_id, record } = process
   if (version === undefined || version === record.version) return process
@@ -207,7 +205,7 @@ function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo
   return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
 }
 
-/** A definition may be long and is shown often. */
+/** Cached: a definition may be long and is shown often. */
 const edges_known = new WeakMap<Graph, ReturnType<typeof edgesOf>>()
 
 function showProcess(
@@ -236,7 +234,7 @@ function showProcess(
   }
 }
 
-/** Grants are keyed by user, so this reads all of them; only administration needs it. */
+/** Grants are keyed by user, so this reads all; only administration needs it. */
 function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
   return view
     .scan({ ...keysOfType('grant'), limit: Infinity })
@@ -246,7 +244,7 @@ function grantsFor(view: View, conv_id: string): { user: string; bits: number }[
 
 const target_members = ['to_node_id', 'err_node_id', 'esc_node_id']
 
-/** Node id → the node ids it leads to, each once, in the order of the definition. */
+/** Node id → target node ids, each once, in definition order. */
 export function edgesOf(definition_text: string): Map<string, string[]> {
   const edges = new Map<string, string[]>()
   const scheme = memberOf(parseStored(definition_text), 'scheme')

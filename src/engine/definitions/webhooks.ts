@@ -1,6 +1,6 @@
 /**
- * Opens and closes the webhooks of processes; a process has at most one. An import opens it only
- * where the definition before did not ask for it, so a closed webhook stays closed.
+ * Opens and closes the webhooks of processes, at most one each. An import opens one only if the
+ * previous definition did not ask for it, so a closed webhook stays closed.
  */
 import type { WebhookRecord } from '../../codec/records.ts'
 import type { Chance } from '../../core/clock.ts'

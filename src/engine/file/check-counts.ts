@@ -1,9 +1,8 @@
 /**
- * Compares the counters of nodes with the tasks that are there, for `check`.
- *
- * `check` counts in slices, which says nothing about a node whose tasks have changed meanwhile. If
- * its process is small, that one is counted again in one view; else a check at a quieter time must
- * do it. Of a process with a damaged task the counts are left out: where it is, is not known.
+ * Compares the counters of nodes with their tasks, for `check`. Counting in slices is inconclusive
+ * for a node whose tasks change meanwhile: if its process is small it is counted again in one view,
+ * else a later check must do it. Processes with a damaged task are skipped, because its node is
+ * unknown.
  */
 import {
   endedOf,
@@ -19,7 +18,6 @@ import type { View } from '../../store/store.ts'
 import { loadTask } from '../tasks/task-store.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
 
-/** Tasks counted again in one view. */
 const recounted_max = 20_000
 
 export interface Counted {
@@ -64,7 +62,7 @@ export function checkCount(
   return `node "${node}" of ${conv} counts ${says.join(', ')}`
 }
 
-/** The tasks of a node in one view; undefined where that would take long. */
+/** Undefined if it would take too long. */
 function recounted(view: View, key: Key): StatusCounts | undefined {
   const { conv, node } = nodeCountOfKey(key)
   let tasks = 0

@@ -1,9 +1,7 @@
 /**
- * Checks the invariants of the key table (codec/keys) and names each breach.
- *
- * It runs in slices and yields to the engine between them. Each key is compared with others in the
- * same view, so a concurrent change is no breach. The tasks of each node are counted over all
- * slices (engine/check-counts).
+ * Checks the invariants of the key table (codec/keys) and names each breach. It runs in slices;
+ * each key is compared with others in the same view, so a concurrent change is not a breach. The
+ * tasks of each node are counted over all slices (engine/file/check-counts).
  */
 import { changesOfEntry, headOfEntry } from '../../codec/change-entry.ts'
 import {
@@ -149,7 +147,7 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   schedule: (_view, { key, value }) => {
     const { next_ms, last } = decodeRecord<ScheduleRecord>(value)
     if (next_ms === null || last === undefined || next_ms > last.due_ms) return undefined
-    // One whose process takes no tasks stays due.
+    // A due time stays while its process takes no tasks.
     if (next_ms === last.due_ms && last.proc !== 'ok') return undefined
     return `schedule ${scheduleOfKey(key)} is due at ${next_ms}, which it was before`
   },
@@ -190,7 +188,7 @@ function checkChange(view: View, { key, value }: Entry): string | undefined {
   return `the changes of number ${n} do not follow those before`
 }
 
-/** Whether the task exists and satisfies the condition. A damaged one is named by its own key. */
+/** Whether the task exists and matches. A damaged one is reported by its own key. */
 function hasTask(view: View, obj_id: string, isAsExpected: (task: TaskRecord) => boolean): boolean {
   const held = loadTask(view, obj_id)
   return held === 'damaged' || (held !== undefined && isAsExpected(held.task))
@@ -233,7 +231,7 @@ function checkTask(view: View, task: TaskRecord): string | undefined {
     : `task ${obj_id} does not hold its ref "${task.ref?.text}"`
 }
 
-/** Whether the ref of a task names it; of an ended one, it or one that changed last after it. */
+/** Whether the ref names the task or, if it has ended, a later one. */
 function isFoundByRef(view: View, task: TaskRecord): boolean {
   if (task.ref === undefined) return true
   const holder = taskIdOfRef(view, task.conv_id, task.ref.text)
@@ -266,14 +264,14 @@ export async function checkStore(
   }
   let last_change_ms = (await store.view(lastEntry)).at_ms
   const in_nodes = newCounted()
-  /** The tasks that are not counted in `in_nodes`, and their processes. */
+  /** Tasks not counted in `in_nodes`, and their processes. */
   const damaged = new Set<string>()
   const damaged_in = new Set<string>()
   const changed = new Set<Key>()
   const listener = (key: Key): void => void changed.add(key)
   count_listeners.add(listener)
   try {
-    // What was changed before this is durable, so all views show it.
+    // Earlier changes are durable now, so all views show them.
     await store.update(() => {}).catch(() => {})
     counts.task = await eachEntry(store, 'task', slice_keys, (view, { key, value }) => {
       const task = decodeTask(taskOfKey(key), value)

@@ -1,5 +1,5 @@
 /**
- * What a file says about problems with its tasks: one view, bounded work of some milliseconds, no
+ * Problems with tasks, as the file shows them: one view, a few milliseconds of bounded work, no
  * task data. A number that reaches a bound is reported as that bound.
  */
 import {
@@ -32,7 +32,7 @@ import type { Parts } from '../transactions/parts.ts'
 import { newReadContext } from '../transactions/transaction.ts'
 
 export interface Diagnosis {
-  /** When the newest task was made; 0 without one. */
+  /** 0 without a task. */
   readonly newest_ms: number
   /** Those with failed tasks or late timers. */
   readonly processes: readonly {
@@ -44,7 +44,7 @@ export interface Diagnosis {
       readonly at_ms: number
       readonly tag: string
     }
-    /** How long its earliest timer is overdue. */
+    /** How overdue its earliest timer is. */
     readonly late_ms?: number
   }[]
   readonly paused: readonly { readonly conv_id: string; readonly live: number }[]
@@ -75,7 +75,7 @@ const late_ms_min = 5_000
 
 export interface EngineDiagnosis extends Diagnosis {
   readonly health: 'ok' | WholeFaultCode
-  /** Sentences on the key of the secrets that name its file. */
+  /** Sentences on the key of the secrets; they name its file. */
   readonly key_problem?: string
   readonly key_warning?: string
   readonly missing_handlers: readonly MissingHandler[]
@@ -138,7 +138,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
   }
 }
 
-/** The first four bytes of an id are the second in which it was made. */
+/** An id begins with 4 bytes of its creation second. */
 function idTime_ms(obj_id: string): number {
   return Number.parseInt(obj_id.slice(0, 8), 16) * 1_000
 }
@@ -173,7 +173,7 @@ function newestFailed(
   return { obj_id, at_ms: ms, tag }
 }
 
-/** The jobs that could begin now, but for those of a paused process. */
+/** Jobs that could start now, except for paused processes. */
 function jobsOf(view: View, now_ms: number): Diagnosis['jobs'] {
   const keys = view.scan({ ...keysOfType('outbox'), limit: bounds.jobs })
   const due = keys.map(({ key }) => outboxOfKey(key)).filter(({ ms }) => ms <= now_ms)

@@ -1,6 +1,5 @@
 /**
- * The format of a data file, which its first record names. A file of another format is refused and
- * stays as it is.
+ * The format of a data file, in its first record. A file of another format is refused unchanged.
  */
 import { metaKey } from '../../codec/keys.ts'
 import { fault } from '../../core/faults.ts'
@@ -9,13 +8,13 @@ import type { Tree } from '../../store/tree.ts'
 export const format = 3
 export const format_key = metaKey('format')
 
-/** Undefined for a file without a format: a new one, or one of another program. */
+/** Undefined for a new file or one of another program. */
 export function formatIn(found: Pick<Tree, 'get'>): number | undefined {
   const stored = found.get(format_key)
   return stored && Number(stored.toString('utf8'))
 }
 
-/** Throws `older_format` or `newer_format`. `name` is that of the file in the sentence. */
+/** Throws `older_format` or `newer_format`, with the file's `name`. */
 export function checkFormat(found_format: number, name: string): void {
   if (found_format > format) {
     throw fault('newer_format', `${name} was written by a newer conveyor; use that one`)

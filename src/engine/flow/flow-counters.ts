@@ -1,11 +1,11 @@
 /**
- * Counts what happens to the tasks of each process while a caller watches: moves from node to node,
- * ends, and the tasks by status. A transaction notes what it does (flow-notes), and that is counted
- * after its commit, in the order of the commits; so a transaction may run again.
+ * Counts what happens to the tasks of each process while a caller watches: moves between nodes,
+ * ends, and tasks by status. Transactions make notes (flow-notes), which are counted after the
+ * commit, in commit order; so a transaction may run again.
  *
- * The tasks by status begin with what the counters of the nodes say in some transaction and are
- * kept from there by what later ones note, so that they are never read again. All numbers of a
- * process are in arrays at its place, which it keeps, so that counting touches little memory.
+ * Tasks by status start from the node counters in some transaction and follow later notes, so they
+ * are read once. All numbers of a process are in arrays at its fixed place, so counting touches
+ * little memory.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -23,36 +23,32 @@ import { type FlowEffects, type FlowNotes, newFlowNotes } from '../transactions/
 export interface FlowCounters {
   /** For the next transaction; undefined without a watcher. */
   notes(now_ms: number): FlowNotes | undefined
-  /** Starts or continues to count; the returned function ends it once. */
+  /** Starts or continues to count; the returned function stops. */
   begin(): () => void
   onCommitted(effects: FlowEffects): void
-  /** Since when ends are counted. */
   since_ms(): number
-  /** Changes with every commit that has changed a task, while there is a watcher. */
+  /** Changes with every commit that has changed a task, while watched. */
   mark(): number
   /** Changes with every commit that has changed a failed task. */
   failed_mark(): number
-  /** The processes whose tasks by status are not known yet. */
+  /** Processes whose tasks by status are unknown yet. */
   unread(conv_ids: Iterable<string>): string[]
-  /**
-   * The tasks of a process by status, and its ends minute by minute; the object of the last call
-   * where they are the same.
-   */
+  /** Tasks by status, and ends by minute; the same object as the last call while unchanged. */
   read(conv_id: string): FlowNumbers
-  /** The edges that tasks of a process took in the last ten seconds. */
+  /** Edges that tasks took in the last ten seconds. */
   edges(conv_id: string): FlowEdge[]
 }
 
 export interface FlowNumbers {
   readonly by_status: Readonly<Partial<StatusCounts>>
-  /** The last 30 minutes, the oldest first; the last of them still runs. */
+  /** The last 30 minutes, oldest first; the last one is incomplete. */
   readonly done: readonly number[]
 }
 
 const flow_minutes = 30
 const minute_ms = 60_000
 const second_ms = 1_000
-/** Moves of a second that are counted one by one; of more, some transactions stand for all. */
+/** Moves of a second that are counted one by one; beyond, transactions are sampled. */
 const exact_moves_max = 2_000
 const sampled_of = 8
 
@@ -64,11 +60,10 @@ interface LastRead {
 export function newFlowCounters(now_ms: () => number, fraction: () => number): FlowCounters {
   const places = new Map<string, number>()
   let counts: Float64Array = new Float64Array(statuses.length * 64)
-  /** Ends of all time. */
   let ended: Float64Array = new Float64Array(64)
   let last_read: (LastRead | undefined)[] = []
   let is_read: boolean[] = []
-  /** `ended` at the beginning of each of the last minutes, the oldest first. */
+  /** `ended` at the beginning of each recent minute, oldest first. */
   let ended_before: Float64Array[] = []
   let minute = 0
   let second = 0
@@ -103,7 +98,7 @@ export function newFlowCounters(now_ms: () => number, fraction: () => number): F
     ended_before = ended_before.slice(-flow_minutes)
   }
 
-  // Read of hundreds of processes a second: plain loops, which cost a tenth of iterators.
+  // Plain loops: read for hundreds of processes a second, at a tenth of the cost of iterators.
   function statusesOf(place: number): Partial<StatusCounts> {
     const found: Partial<StatusCounts> = {}
     for (let at = 0; at < statuses.length; at++) {
@@ -211,15 +206,15 @@ export interface FlowEdge {
 }
 
 export interface EdgeCounters {
-  /** `moves` are conv_id, from and to in turn; each stands for `weight` of them. */
+  /** `moves` alternate conv_id, from and to; each stands for `weight` moves. */
   count(moves: readonly string[], weight: number, at_ms: number): void
-  /** Those of the last ten seconds; counting began at `since_ms`. */
+  /** Of the last ten seconds; counting began at `since_ms`. */
   read(conv_id: string, at_ms: number, since_ms: number): FlowEdge[]
   clear(): void
 }
 
 const rate_s = 10
-/** The seconds of a rate and the one that still runs. */
+/** The seconds of a rate, and the current one. */
 const slots = rate_s + 1
 const edges_max = 50_000
 

@@ -1,7 +1,4 @@
-/**
- * What a watcher reads of an engine: the numbers of the flow counters, and from the file what these
- * do not have. Each read is bounded.
- */
+/** What a watcher reads: the flow counters and, with bounded reads, what only the file has. */
 import {
   countsOf,
   dueUpTo,
@@ -43,21 +40,21 @@ export interface Flow {
   since_ms: FlowCounters['since_ms']
   mark: FlowCounters['mark']
   failed_mark: FlowCounters['failed_mark']
-  /** All processes. One whose record has not changed is the object of the last call. */
+  /** All processes. An unchanged record gives the same object as the last call. */
   heads(): Promise<readonly ProcessHead[]>
-  /** The numbers of these processes, from `begin` on. */
+  /** Needs `begin`. */
   numbers(conv_ids: readonly string[]): Promise<readonly FlowNumbers[]>
   nodes(conv_id: string): Promise<{ head: ProcessHead; counts: Map<string, StatusCounts> }>
   edges(conv_id: string): readonly FlowEdge[]
-  /** node_id → tasks with a timer that fires before this time; of the first `tasks_max` timers. */
+  /** node_id → tasks with a timer before this time, among the first `tasks_max` timers. */
   dueSoon(conv_id: string, until_ms: number, tasks_max: number): Promise<Map<string, number>>
-  /** The newest failed tasks of processes, newest first; `known` are those of the last call. */
+  /** The newest failed tasks first; `known` are those of the last call. */
   failed(
     conv_ids: readonly string[],
     known: readonly FailedTask[],
     tasks_max: number,
   ): Promise<readonly FailedTask[]>
-  /** node_id → title; empty for one that its process has no more. */
+  /** Empty for a dropped node. */
   titles(conv_id: string, node_ids: ReadonlySet<string>): Promise<ReadonlyMap<string, string>>
 }
 
@@ -71,7 +68,7 @@ const slice_nodes = 2_000
 export function newFlow({ store, catalog, transactions }: Parts, counters: FlowCounters): Flow {
   let known = new Map<string, Known>()
 
-  /** The tasks of processes by status that are not known yet, slice by slice. */
+  /** Reads unknown tasks by status, slice by slice. */
   async function readUnread(conv_ids: readonly string[]): Promise<void> {
     let left = counters.unread(conv_ids)
     while (left.length > 0) {
@@ -128,7 +125,7 @@ function headOf(conv_id: string, bytes: Buffer): ProcessHead {
   return { conv_id, title, status: is_draft === true ? 'draft' : status, version }
 }
 
-/** Returns how many processes it has read. The counters of an open transaction come later. */
+/** Returns how many processes it has read. Counters of an open transaction follow later. */
 function readStored(tx: Transaction, conv_ids: readonly string[]): number {
   const { flow } = tx
   if (flow === undefined) return 0
@@ -174,7 +171,7 @@ export interface FailedTask {
 
 const slice_tasks = 100
 
-/** The newest first, at most `tasks_max`; `known` are those of the last call. */
+/** Newest first; `known` are those of the last call. */
 export async function newestFailed(
   store: Pick<Store, 'view'>,
   conv_ids: readonly string[],
@@ -206,7 +203,7 @@ export async function newestFailed(
   return found
 }
 
-/** Undefined for one that has been retried or canceled meanwhile. */
+/** Undefined if retried or canceled meanwhile. */
 function failedTask(view: View, obj_id: string): FailedTask | undefined {
   const draft = loadTask(view, obj_id)
   if (draft === undefined || draft === 'damaged') return undefined

@@ -1,11 +1,9 @@
 /**
- * Hands tasks that wait for a callback to the handler of their node, where they waited before the
- * handler was registered, an import changed the title, or an alias was set. Later tasks wait for
- * the handler at once (advance.ts).
- *
- * Each slice is a transaction and reads only nodes that a handler covers. Memory holds one entry
- * for each process still to be read. After a crash the rest is found at the next registration; a
- * paused process is read when it is resumed.
+ * Hands tasks that wait for a callback to their node's handler, if they waited before the handler
+ * was registered, an import changed the title, or an alias was set. Later tasks wait for the
+ * handler at once (advance.ts). Each slice is a transaction and reads only nodes that a handler
+ * covers. After a crash the rest is found at the next registration; a paused process is read when
+ * resumed.
  */
 import {
   after,
@@ -28,13 +26,12 @@ import type { Handlers } from './handlers.ts'
 
 export interface HandOver {
   readonly work: Work
-  /** After a handler of this name was registered. */
+  /** After a handler was registered. */
   onHandler(name: string): void
   /** After a process was imported or resumed, or got an alias. */
   onProcessChanged(conv_id: string): void
 }
 
-/** The names of new handlers, or `all` of them. */
 type Names = Set<string> | 'all'
 
 interface Pending {
@@ -48,7 +45,7 @@ export function newHandOver(
   { store, transactions, wake, onBug }: Parts,
   handlers: Pick<Handlers, 'isEmpty'>,
 ): HandOver {
-  /** New handlers, not yet looked for. */
+  /** New handlers whose tasks are not looked up yet. */
   let names: Names = handlers.isEmpty() ? new Set() : 'all'
   const pending = new Map<string, Pending>()
 
@@ -76,7 +73,7 @@ export function newHandOver(
       const next = await transactions.run((tx) => handOverSlice(tx, conv_id, names, from))
       if (next !== undefined) add(conv_id, names, next)
     } catch (error) {
-      // A bug would repeat; what the store refused is handed over later.
+      // A bug would repeat; what the store refused is retried later.
       if (!isStoreUnavailable(error)) return onBug(error)
       add(conv_id, names, from)
       throw error
@@ -108,7 +105,7 @@ function union(one: Names, other: Names): Names {
   return one === 'all' || other === 'all' ? 'all' : new Set([...one, ...other])
 }
 
-/** Hands over tasks of a process from this key on; returns where the next slice begins, if any. */
+/** Hands over tasks from this key on; returns where the next slice begins, if any. */
 function handOverSlice(tx: Transaction, conv_id: string, names: Names, from: Key): Key | undefined {
   const { to } = tasksAtNodes(conv_id)
   const has_tasks = tx.store.scan({ from, to, limit: 1 }).length > 0
@@ -126,7 +123,7 @@ function handOverSlice(tx: Transaction, conv_id: string, names: Names, from: Key
   return undefined
 }
 
-/** The keys of tasks in nodes that one of the handlers covers, in order. */
+/** Keys of tasks in nodes that one of the handlers covers, in order. */
 function coveredNodes(tx: Transaction, { conv_id, graph }: Process, names: Names): KeyRange[] {
   const ranges: KeyRange[] = []
   for (const { id, title, logics } of graph.nodes.values()) {
@@ -138,7 +135,7 @@ function coveredNodes(tx: Transaction, { conv_id, graph }: Process, names: Names
   return ranges.sort((one, other) => (one.from < other.from ? -1 : 1))
 }
 
-/** The timer of the node goes on, as for a task whose wait for the handler began at once. */
+/** The timer of the node is kept. */
 function handOverTask(tx: Transaction, process: Process, obj_id: string): void {
   const draft = loadTask(tx.store, obj_id)
   if (draft === undefined || draft === 'damaged') return

@@ -1,8 +1,8 @@
 /**
- * The embedder's handlers by name: a node title or a logic type, alone or behind a process. They
- * live in memory, so the embedder registers them at each start; until then their jobs wait. A throw
- * or a timeout is a hardware failure, which is retryable; a return value that is not a plain JSON
- * object is a software failure, which is final.
+ * The embedder's handlers by name: a node title or logic type, alone or with a process. They live
+ * in memory; jobs wait until the embedder registers them at each start. A throw or timeout is a
+ * hardware failure (retryable), a return value other than a plain JSON object a software failure
+ * (final).
  */
 import { levels_around_data } from '../../codec/json.ts'
 import { docOfPlain, type PlainBounds, plainBounds } from '../../codec/plain-value.ts'
@@ -18,12 +18,12 @@ import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
   add(name: string, handler: Handler, options?: HandlerOptions): () => void
-  /** The name of the most specific handler of a node title or logic type in a process. */
+  /** The most specific handler of a title or type in a process. */
   nameFor(view: View, conv_id: string, title: string): string | undefined
   nameIn(view: View, conv_id: string, node: GraphNode): string | undefined
-  /** The handlers whose name has a process, by its id or by an alias. */
+  /** Handlers named for a process, by id or alias. */
   namesOf(view: View, conv_id: string): string[]
-  /** Whether a definition may have a logic type. An alias may be set later, so each counts. */
+  /** Whether a definition may use a logic type. An alias may be set later, so each counts. */
   mayRun(name: string, conv_id: string | undefined): boolean
   isEmpty(): boolean
   count(): number
@@ -135,7 +135,7 @@ function readHandler(name: string, handler: Handler, options: HandlerOptions): R
 }
 
 /**
- * Each name as a title everywhere, and split at each slash, because titles and ids may hold
+ * Each name as a title everywhere, and split at each slash, because titles and ids may contain
  * slashes. Sorted, so the first alias of a process counts.
  */
 function titlesOf(names: Iterable<string>): Map<string, Scopes> {
@@ -207,7 +207,7 @@ async function answerOf(
 
 const causes_max = 4
 
-/** The message and those of its causes; any value can be thrown. */
+/** The message and its causes'; any value can be thrown. */
 function textOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return String(error)
@@ -222,7 +222,7 @@ function textOf(error: unknown): string {
   }
 }
 
-/** The innermost line of the program in which an error was thrown. */
+/** The innermost line of the program that threw. */
 function placeOf(error: unknown): string | undefined {
   try {
     return /^ +at (?:async )?(?!.*\bnode:)(.+)$/m.exec(String((error as Error).stack))?.[1]

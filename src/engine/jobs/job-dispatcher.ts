@@ -1,16 +1,14 @@
 /**
  * Dispatches jobs (code, calls, handlers) to their executors, each at least once, after the commit
- * that listed it. The outbox lists open jobs and when they may start, job-queue picks the next one,
+ * that listed it. The outbox lists open jobs with their start times, job-queue picks the next one,
  * and this file tracks those in flight.
  *
- * The order is made from the data when the job starts; the outcome is applied in a transaction if
- * the task still waits for this job. A failure that may pass is listed again while attempts are
- * left. After a crash the job starts again under the same key. A call that waits too long for a
- * slot fails without being made. The outcome for a paused process stays in memory until it resumes.
- * A job whose outcome makes the engine throw is quarantined until the file is opened again.
- *
- * A drain starts no job, waits for those in flight, aborts them and waits shortly once more. An
- * aborted job that fails stays listed.
+ * The order is made when the job starts; the outcome is applied in a transaction if the task still
+ * waits for this job. A temporary failure is listed again while attempts are left; a crash restarts
+ * the job under the same key. A call that waits too long for a slot fails unmade. The outcome for a
+ * paused process waits in memory. A job whose outcome makes the engine throw is quarantined until
+ * the next open. A drain starts no job, waits for those in flight, aborts them and waits shortly
+ * again; an aborted job that fails stays listed.
  */
 import { keepAlive, newAlarm, nextTurn, within } from '../../core/clock.ts'
 import type { JobResult } from '../../core/counters.ts'
@@ -39,11 +37,11 @@ export interface Executors {
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   retryOf(order: JobOrder): JobRetry
-  /** From now on calls reach URLs with this beginning, although their address is not public. */
+  /** Calls may reach URLs with this prefix, although their address is not public. */
   allowCalls(url_start: string): void
-  /** The concurrency limits of which an order needs a slot. */
+  /** The concurrency limits that an order counts against. */
   limitKeys(order: JobOrder, logic_key: string): readonly string[]
-  /** Takes a slot of each limit of the order, or names one that is reached. */
+  /** Takes a slot of each limit, or names one that is full. */
   acquire(order: JobOrder, logic_key: string): { release(): void } | { readonly full: string }
   close(): Promise<void>
 }
@@ -53,7 +51,7 @@ export interface Job {
   /** The same for each attempt of one job only. */
   readonly key: string
   readonly signal: AbortSignal
-  /** Identifies the logic: its conv_id, node_id and number in the node. */
+  /** Identifies the logic: conv_id, node_id and number in the node. */
   readonly logic_key: string
   readonly trace?: TraceContext | undefined
 }
@@ -62,21 +60,20 @@ export interface JobDispatcher {
   start(): void
   onListed(at_ms: number): void
   onProcessChanged(): void
-  /** The fields of the failed job by which a task failed, taken for its event after the commit. */
+  /** Fields of the failed job for the task's failure event; taken once, after the commit. */
   failureOf(task: TaskFailure): EventFields | undefined
-  /** Jobs in flight, and jobs that are due and wait for a slot or for a paused process. */
+  /** `waiting`: due jobs that lack a slot or have a paused process. */
   counts(): { readonly in_flight: number; readonly waiting: number }
-  /** Whether a job is looked for or under way; not one that waits for a paused process. */
+  /** Whether a job is sought or runs, except for paused processes. */
   isBusy(): boolean
   /**
    * Starts no more jobs; resolves once those in flight are done, or shortly after `drain_ms_max`.
-   * The rest starts again when the file is opened.
+   * The rest restarts at the next open.
    */
   drain(): Promise<void>
 }
 
 const backoff_ms_max = 300_000
-/** The time an aborted job has to answer. */
 const aborted_ms_max = 1_000
 
 const expired_call: JobOutcome = {
@@ -88,7 +85,7 @@ const expired_call: JobOutcome = {
     'or increase max_threads for connections',
 }
 
-/** A job in flight, and its failure until that is logged. */
+/** A job in flight, and its failure until logged. */
 interface Flight {
   readonly due: DueJob
   abort(): void
@@ -113,7 +110,7 @@ export function newJobDispatcher(
       order.job === 'none' ? [] : executors.limitKeys(order, logic_key),
     onBug: onThrown,
   })
-  /** Jobs whose outcome waits for a paused process; they hold no slot. */
+  /** Their outcome waits for a paused process; they hold no slot. */
   const paused_jobs = new Set<() => void>()
   let resumes = 0
   const running_jobs = new Set<Promise<void>>()
@@ -177,7 +174,7 @@ export function newJobDispatcher(
     in_flight.set(obj_id, flight)
     const running_job = run(flight, job, release)
       .catch((error: unknown) => {
-        // A failed store takes no outcome any more; a bug would come again at once.
+        // A failed store takes no more outcomes; a bug would repeat at once.
         if (isStoreClosed(error)) is_stopped = true
         else quarantined.add(obj_id)
         onThrown(error)
@@ -243,7 +240,7 @@ export function newJobDispatcher(
         return
       }
       release()
-      // The process may have been resumed between the transaction and now.
+      // The process may have been resumed since the transaction.
       if (resumes !== resumes_before) continue
       await new Promise<void>((resolve) => {
         paused_jobs.add(resolve)
@@ -258,7 +255,7 @@ export function newJobDispatcher(
     paused_jobs.clear()
   }
 
-  /** Tries again while the disk is full, so that no outcome is lost. */
+  /** Retries while the disk is full, so that no outcome is lost. */
   async function transact<T>(change: (tx: Transaction) => T): Promise<T> {
     for (;;) {
       try {
@@ -271,7 +268,7 @@ export function newJobDispatcher(
     }
   }
 
-  /** Lists the job again, after an exponential backoff with jitter. */
+  /** Lists the job again, after exponential backoff with jitter. */
   async function postpone(
     due: DueJob,
     backoff_ms: number,

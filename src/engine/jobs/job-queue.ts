@@ -1,9 +1,8 @@
 /**
- * The queue of listed jobs (key type outbox): which of them may start next. Jobs share concurrency
- * limits: of a handler, the code sandbox, the calls of one logic, the calls to one host. The scan
- * reads each listed job once; a job whose limit is reached is parked in memory until a slot is
- * free, so it delays no other job. A call is parked for a bounded time, then it is due as expired.
- * Parked jobs are hints: each is read again before it starts.
+ * The queue of listed jobs (key type outbox). Jobs share concurrency limits: of a handler, the code
+ * sandbox, one logic's calls, one host's calls. The scan reads each listed job once; a job whose
+ * limit is reached is parked in memory, so it delays no other. A parked call expires after a
+ * bounded time. Parked jobs are hints: each is read again before it starts.
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../../codec/keys.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -18,36 +17,36 @@ import { migrationTarget } from '../tasks/waits.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
 import { newParkedJobs } from './parked-jobs.ts'
 
-/** A job, and the state of its task when the order was made. */
+/** A job, and its task's state when the order was made. */
 export interface DueJob {
   readonly obj_id: string
   readonly visit: number
   readonly logic_at: number
   readonly at_ms: number
   readonly attempts: number
-  /** `none` where no job is needed: the task makes `command`, or runs its node again. */
+  /** `none` without a job: the task makes `command`, or runs its node again. */
   readonly order: JobOrder | { readonly job: 'none'; readonly command: Command | undefined }
   readonly task: Task
   readonly trace: TraceContext | undefined
-  /** The type of the logic; a new definition may have another one in its stead. */
+  /** Type of the logic; a new definition may have replaced it. */
   readonly type: string | undefined
-  /** Identifies the logic: its conv_id, node_id and number in the node. */
+  /** Identifies the logic: conv_id, node_id and number in the node. */
   readonly logic_key: string
-  /** A call that has waited too long for a slot: it needs none and is not made. */
+  /** A call that waited too long for a slot: it is not made. */
   readonly is_expired: boolean
 }
 
 export interface QueueScan {
   readonly due: readonly DueJob[]
-  /** When the next job may start that may not start yet, or a parked call expires. */
+  /** When the next job may start, or a parked call expires. */
   readonly next_ms: number | undefined
   readonly has_more: boolean
 }
 
 export interface JobQueue {
-  /** Up to `jobs_max` jobs that may start. Each must then start or be parked. */
+  /** Up to `jobs_max` startable jobs. Each must then start or be parked. */
   scan(context: ReadContext, jobs_max: number): QueueScan
-  /** Parks a job whose limit is reached. Returns whether another job may start in its stead. */
+  /** Parks a job whose limit is full. Returns whether another job may start instead. */
   park(job: DueJob, limit: string): boolean
   release(job: DueJob): void
   onEnded(obj_id: string): void
@@ -59,9 +58,9 @@ export interface JobQueue {
 export interface JobQueueOptions {
   readonly limits: Limits
   limitsOf(job: DueJob): readonly string[]
-  /** Whether a job of this task is in flight or quarantined. */
+  /** In flight or quarantined. */
   isInFlight(obj_id: string): boolean
-  /** Called for a bug while a job is read. The job stays listed until the next rescan. */
+  /** For a bug while reading a job, which stays listed until the next rescan. */
   onBug(error: unknown): void
 }
 
@@ -76,9 +75,9 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
   let scanned_ms = 0
   /** Bounds what the orders of one scan compute. */
   let steps_left = 0
-  /** Limit → the slots that became free since the last scan. */
+  /** Slots freed since the last scan, by limit. */
   const free_slots = new Map<string, number>()
-  /** Listed again while its last job was in flight: obj_id → the time it is listed under. */
+  /** Relisted while in flight: obj_id → its listed time. */
   const skipped = new Map<string, number>()
 
   function onListed(at_ms: number): void {
@@ -95,7 +94,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     }
   }
 
-  /** Takes as many parked jobs of each limit as it has free slots; true where some are left. */
+  /** Takes as many parked jobs per limit as it has free slots; true if some are left. */
   function scanParked(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
     let scanned = 0
     for (const [limit, slots] of free_slots) {
@@ -107,7 +106,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
           return true
         }
         const at_ms = parked.take(obj_id)
-        // The clock was set back: the job is listed for a later time again.
+        // The clock was set back: the job is listed for later again.
         if (at_ms !== undefined && at_ms > context.now_ms) onListed(at_ms)
         const job = isInFlight(obj_id) ? undefined : readJob(context, obj_id)
         if (job === undefined) continue
@@ -122,7 +121,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     return false
   }
 
-  /** Continues the scan of listed jobs; true where more of them may be due. */
+  /** Continues the scan; true if more jobs may be due. */
   function scanListed(context: ReadContext, jobs_max: number, due: DueJob[]): boolean {
     const to = outboxKey(context.now_ms + 1, '')
     if (cursor >= to) return false
@@ -131,7 +130,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
       if (isFull(due, jobs_max)) return true
       cursor = after(key)
       const { obj_id, ms } = outboxOfKey(key)
-      // The cursor may have gone back behind a job that was parked until now.
+      // The cursor may have moved back behind a job parked until now.
       if (parked.isParked(obj_id, ms) || due.some((job) => job.obj_id === obj_id)) continue
       if (isInFlight(obj_id)) {
         skipped.set(obj_id, ms)
@@ -162,7 +161,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     }
   }
 
-  /** Gives a slot to the next job parked for the limit; false where there is none. */
+  /** Gives a slot to the next parked job; false if none. */
   function freeSlot(limit: string): boolean {
     if (!parked.isWaitedFor(limit)) return false
     free_slots.set(limit, (free_slots.get(limit) ?? 0) + 1)
@@ -188,7 +187,7 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
     },
     park(job, reached) {
       parked.park(job, reached, scanned_ms)
-      // It may have come for a slot of another limit, which goes to the next job parked there.
+      // It may have got a slot of another limit, which goes to the next job parked there.
       const others = limitsOf(job).filter((limit) => limit !== reached)
       return others.filter(freeSlot).length > 0
     },
@@ -212,8 +211,8 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
 }
 
 /**
- * The job of a task, if it may start now; undefined, and still listed, where the process is paused,
- * the task is damaged or its node is gone.
+ * The job of a task, if it may start now; undefined, and still listed, if the process is paused,
+ * the task damaged or its node gone.
  */
 function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   const draft = loadTask(context.view, obj_id)
@@ -239,7 +238,7 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   }
 }
 
-/** The order with the name of the registered handler, or with the most specific one. */
+/** The order with its registered handler, or the most specific one. */
 function withHandler({ engine, view }: ReadContext, conv_id: string, order: JobOrder): JobOrder {
   if (order.job !== 'handler') return order
   const title = order.handler

@@ -1,7 +1,7 @@
 /**
- * Ends an attempt of a job: the transactions that apply its outcome or list it again, if the task
- * still waits for this job, and its log events. A handler's error is logged in part; of a call the
- * cause, status and host; of code, whose texts are made from data, only the tag.
+ * Ends an attempt of a job: applies its outcome or lists it again, if the task still waits for it,
+ * and logs it. Handler errors are logged in part; calls with cause, status and host; code, whose
+ * texts come from data, with the tag only.
  */
 import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'
@@ -32,7 +32,7 @@ export function applyOutcome(
   return 'applied'
 }
 
-/** Advances by the outcome. If a new definition has dropped the logic, the node runs again. */
+/** If a new definition has dropped the logic, the node runs again. */
 function advanceWith(
   tx: Transaction,
   process: Process,
@@ -51,7 +51,7 @@ function advanceWith(
   advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
 }
 
-/** Lists the job for its next attempt; the task keeps how this one failed until it goes on. */
+/** Lists the job for its next attempt; the task keeps this failure until it resumes. */
 export function listAgain(
   tx: Transaction,
   due: DueJob,
@@ -78,7 +78,6 @@ const chars_max = 200
 
 type Doable = Exclude<DueJob['order'], { job: 'none' }>
 
-/** The events of a failure: the last one where the task goes on, and one that is tried again. */
 export const failure_events = {
   code: { failed: 'code_failed', repeats: 'code_failed' },
   call: { failed: 'call_gave_up', repeats: 'call_repeats' },
@@ -91,7 +90,7 @@ export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): Even
   return { conv_id, obj_id, node_id, ...what, ...(trace_id === undefined ? {} : { trace_id }) }
 }
 
-/** Undefined where it has not failed. An answer that asks for another attempt is a failure. */
+/** Undefined for a success. An answer that asks for a retry is a failure. */
 export function failureFields(
   due: DueJob,
   order: Doable,

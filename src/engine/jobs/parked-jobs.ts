@@ -1,23 +1,23 @@
 /**
- * The jobs parked because a concurrency limit is reached: for each limit its tasks, oldest first. A
- * call expires after a bounded time, also if it is parked again. Memory is bounded per limit and in
- * all; of the jobs beyond that only the first time is kept, from which the list is read again.
+ * Jobs parked because a concurrency limit is reached: per limit, oldest first. A call expires after
+ * a bounded time, also if parked again. Memory is bounded per limit and in all; of jobs beyond that
+ * only the first time is kept, from which the list is read again.
  */
 import type { Limits } from '../../core/limits.ts'
 import type { JobOrder } from '../../process/logic.ts'
 
 export interface ParkedJobs {
-  /** Parks the job for a limit, and for no other; or leaves it listed, where there are too many. */
+  /** Parks the job for one limit; or leaves it listed if there are too many. */
   park(job: ParkedJob, limit: string, now_ms: number): void
-  /** Takes the job of a task: the time it is listed under, undefined where none is parked. */
+  /** Takes a task's parked job: its listed time, if any. */
   take(obj_id: string): number | undefined
-  /** Takes the task of a call that has waited too long; undefined where none has. */
+  /** Takes the task of an expired call, if any. */
   takeExpired(now_ms: number): string | undefined
   expiry_ms(): number
   of(limit: string): ReadonlySet<string> | undefined
   /** Whether jobs are parked for the limit, or left listed. */
   isWaitedFor(limit: string): boolean
-  /** Takes the first time of the jobs left listed for the limit. */
+  /** Takes the first time of jobs left listed. */
   takeLeft(limit: string): number | undefined
   isParked(obj_id: string, at_ms: number): boolean
   count(): number
@@ -32,7 +32,7 @@ interface ParkedJob {
   readonly order: { readonly job: JobOrder['job'] | 'none' }
 }
 
-/** Jobs parked for a limit, and for all limits, for each job that may be under way at once. */
+/** Per limit, and in all per concurrent job. */
 const parked_each = 128
 const parked_in_all = 1_280
 
@@ -44,7 +44,7 @@ export function newParkedJobs({
   const in_all_max = parked_in_all * jobs_max
   const lines = new Map<string, Set<string>>()
   const parked = new Map<string, { readonly at_ms: number; readonly limit: string }>()
-  /** Limit → the first time of the jobs that are left listed for it. */
+  /** Limit → first time of its jobs left listed. */
   const left = new Map<string, number>()
   const expiries = new Map<string, { readonly at_ms: number; readonly expires_ms: number }>()
 

@@ -1,9 +1,8 @@
 /**
- * How long replay records are kept, and their removal in slices. A signed request is refused once
- * its timestamp is outside the window, and its record then goes; where any timestamp is accepted,
- * it stays for the usual window. A request with a key is answered for a day. The earliest of the
- * last clock readings decides what goes, so a wrong clock removes nothing for some minutes. Expired
- * records are looked up in the data file alone.
+ * Retention of replay records. A signed request's record goes once its timestamp is outside the
+ * window (if any timestamp is accepted, after the usual window), one with a key after a day. The
+ * earliest of the last clock readings decides, so a wrong clock removes nothing for some minutes.
+ * Expired records are looked up in the data file alone.
  */
 import { after, type Key, type ReplayKind, replaysIn } from '../../codec/keys.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -16,11 +15,11 @@ export interface ReplayTimes {
 }
 
 interface KeptTimes {
-  /** A request that names a time no further from ours is kept under it. */
+  /** A request whose time is this near to ours is kept under it. */
   readonly near_s: number
-  /** Kept for so long after the time that it names. */
+  /** Retention after the request's time. */
   readonly kept_s: number
-  /** The periods of the others, which are kept for one period at least. */
+  /** Other requests are kept by period, for at least one period. */
   readonly period_s: number
 }
 
@@ -40,7 +39,7 @@ export function timesOf(window_s: number): ReplayTimes {
   }
 }
 
-/** The clock is read so often, and the earliest of so many readings counts. */
+/** Interval of clock readings; the earliest of several counts. */
 const reading_ms = 37_500
 const readings_max = 8
 const slice_keys = 1_024
@@ -58,14 +57,14 @@ export interface ReplayRemovalOptions {
   readonly times: () => ReplayTimes
   readonly has_records: boolean
   wake(): void
-  /** All records of a kind from before this time are removed. */
+  /** All records of a kind before this time are removed. */
   onRemoved(kind: ReplayKind, end_s: number): void
-  /** The periods with records, by kind; removed ones are taken out. */
+  /** Periods with records, by kind. */
   readonly periods: Readonly<Partial<Record<ReplayKind, number[]>>>
 }
 
 export interface ReplayRemoval extends Work {
-  /** Called with the first record. */
+  /** Call with the first record. */
   begin(): void
 }
 
@@ -74,7 +73,7 @@ export function newReplayRemoval(options: ReplayRemovalOptions): ReplayRemoval {
   const readings: number[] = []
   let next_ms = options.has_records ? clock.now_ms() + reading_ms : Number.POSITIVE_INFINITY
   const open: OpenRemoval[] = []
-  /** Where the next removal begins: what is before is deleted, and in the data file until then. */
+  /** Where the next removal begins: the file has the deleted keys before until a checkpoint. */
   const begun = new Map<ReplayKind, Key>()
   let checkpoints: number | undefined
 
@@ -94,7 +93,7 @@ export function newReplayRemoval(options: ReplayRemovalOptions): ReplayRemoval {
     if (readings.length > readings_max) readings.shift()
     if (readings.length < readings_max) return
     const { file } = store.numbers()
-    // The file may have got records before that place, and has no deleted ones any more.
+    // The file may have got records before that place, and lost its deleted ones.
     if (file === undefined || file.checkpoints !== checkpoints) begun.clear()
     checkpoints = file?.checkpoints
     for (const [kind, end_s] of endsOf(Math.min(...readings))) {

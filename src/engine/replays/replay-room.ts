@@ -1,10 +1,8 @@
 /**
  * Bounds the bytes of replay records by caller. A caller may keep more while it has less than is
- * free of `replay_bytes_max`: alone it reaches half of the bound, two reach a third each, and a new
- * one always has room. So no record is dropped early, and no caller takes the room of others.
- *
- * Bytes are counted by time slot, because a removal reads keys alone. The counts are stored now and
- * then with a record, so a crash forgets at most a `saved_parts`th of the bound.
+ * free of `replay_bytes_max`: one caller reaches half of the bound, two a third each, and a new one
+ * always has room. So no record is dropped early. Bytes are counted by time slot, because a removal
+ * reads keys alone; a crash forgets at most a `saved_parts`th of the bound.
  */
 import { parsePlain } from '../../codec/json.ts'
 import { type Key, metaKey, type ReplayKind } from '../../codec/keys.ts'
@@ -22,9 +20,9 @@ export interface ReplayRoom {
   bytesOf(caller: string): number
   isFullFor(caller: string): boolean
   add(record: KeptRecord): void
-  /** The records of a kind from before this time are removed. */
+  /** The records of a kind before this time are removed. */
   removed(kind: ReplayKind, end_s: number): void
-  /** What is to be stored with the next record, if enough has been counted since the last time. */
+  /** What to store with the next record, if enough was counted since. */
   toSave(): readonly [Key, Buffer] | undefined
 }
 
@@ -38,7 +36,6 @@ const slots_s: Readonly<Record<ReplayKind, number>> = {
   ...{ keyed_at: 4 * 3_600, keyed_in: 24 * 3_600 },
 }
 
-/** `bytes_max` 0: no bound. */
 export function readReplayRoom(view: View, bytes_max: number): ReplayRoom {
   const stored = view.get(room_key)
   let slots: Slot[] = []

@@ -1,13 +1,12 @@
 /**
- * Replays: the answer of a request is kept in the transaction that applied it, so a repeat gets the
- * same answer and is not applied, also after a crash (wire 1.6). A repeat of a request in flight is
- * queued behind it and finds its record.
+ * Replays: a request's answer is kept in its own transaction, so a repeat gets the same answer
+ * without being applied, also after a crash (wire 1.6). A repeat of a request in flight queues
+ * behind it.
  *
- * A record is stored under the time that its request names, if that is near ours, so the file grows
- * at its end and loses its beginning. Any other is stored under the period in which it came, and
- * looked up in all periods. Each caller (a user, a certificate, the embedder) has its own records,
- * bounded by replay-room. A show among other ops is read again. The caller's rights are not checked
- * again.
+ * A record is stored under its request's time, if near ours, so that the file grows at its end and
+ * shrinks at its beginning; others under their period of arrival, and looked up in all periods.
+ * Each caller (user, certificate, embedder) has its own records, bounded by replay-room. Shows
+ * among other ops are read again. Rights are not checked again.
  */
 import {
   keysOfType,
@@ -35,7 +34,7 @@ import { nameOf, type RequestName } from './request-name.ts'
 
 export const replay_modes: readonly ReplayMode[] = ['answer', 'reject', 'off']
 
-/** The results of ops that were applied now, those of a repeat, or why neither is. */
+/** New results, those of a repeat, or a refusal. */
 export type Outcome = OpResult[] | Repeat | Fault
 
 export interface Repeat {
@@ -50,19 +49,19 @@ export interface Replays {
   readonly mode: ReplayMode
   /** Undefined for a request whose repeat is applied again. Throws `format_error`. */
   nameOf(ops: Ops, caller: Caller): RequestName | undefined
-  /** Applies ops unless they were, under this name. */
+  /** Applies ops unless they were applied under this name. */
   applyOnce(tx: Transaction, name: RequestName, ops: Ops, caller: Caller, apply: ApplyOps): Outcome
-  /** Counts the record of a request that is durable. */
+  /** Counts a durable record. */
   onKept(record: KeptRecord): void
   bytes(): number
-  /** A server accepts timestamps up to this far from now; 0: any. */
+  /** Servers accept timestamps this far from now; 0: any. */
   onWindow(window_s: number): void
   readonly work: Work
 }
 
 const not_kept = 'request_key is not served: this server keeps no replays'
 const too_many_kept = 'too much is kept to answer repeats of your requests (replay_bytes_max)'
-/** Room is made by time alone, in hours for keys. */
+/** Room is freed by time alone, in hours for keys. */
 const retry_full_s = 60
 
 export async function openReplays(
@@ -76,7 +75,7 @@ export async function openReplays(
   const room = await store.view((view) => readReplayRoom(view, limits.replay_bytes_max))
   /** Callers refused for their bytes since the last removal. */
   const full_callers = new Set<string>()
-  /** The beginnings of the periods that have records, the newest first. */
+  /** Beginnings of periods with records, newest first. */
   const periods = await store.view(readPeriods)
   const any = { ...keysOfType('replay'), limit: 1 }
   const has_records = await store.view((view) => view.scan(any).length > 0)
@@ -116,7 +115,7 @@ export async function openReplays(
     return [in_kind, period_s]
   }
 
-  /** Why a new request is not applied, if it is not. */
+  /** Why a new request is refused, if it is. */
   function refusal(name: RequestName): Fault | undefined {
     const { caller = '' } = name
     if (!room.isFullFor(caller)) return undefined
@@ -182,7 +181,7 @@ export async function openReplays(
   }
 }
 
-/** The first second that has no place in a key. */
+/** The first second that does not fit into a key. */
 const times_end_s = 2 ** 32
 
 export interface Periods {
@@ -209,7 +208,7 @@ function readPeriods(view: View): Periods {
   return periods
 }
 
-/** The task of a create that was made before, as its repeat has it while the task lives. */
+/** The task of an earlier create, as its repeat gets it while the task lives. */
 function withTask(tx: Transaction, result: OpResult): OpResult {
   if (result.obj_id === undefined || result.proc !== 'ok') return result
   const draft = loadTask(tx.store, result.obj_id)

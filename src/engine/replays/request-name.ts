@@ -1,7 +1,7 @@
 /**
- * What identifies a request and its repeat: user, timestamp and signature of a signed one, or the
- * caller and `request_key` (wire 1.6). A signed request with a create without a ref has no name,
- * because each may be meant; neither has a request that changes nothing.
+ * What identifies a request and its repeat: user, timestamp and signature, or caller and
+ * `request_key` (wire 1.6). Unnamed are a signed request that creates without a ref, because each
+ * may be meant, and one that changes nothing.
  */
 import { hash } from 'node:crypto'
 import { isOp } from '../../codec/op.ts'
@@ -12,13 +12,13 @@ import type { KeptRecord } from './replay-room.ts'
 
 export interface RequestName {
   readonly is_signed: boolean
-  /** The user, or the `payer`; undefined for an embedder that names neither. */
+  /** The user or `payer`, if any. */
   readonly caller: string | undefined
-  /** The time that the request itself gives. */
+  /** The request's own time. */
   readonly time_s: number | undefined
   /** Bytes, one character each. */
   readonly id: string
-  /** Of the ops, where the id says nothing of them. */
+  /** Of the ops, if the id does not cover them. */
   readonly digest: string | undefined
   kept?: KeptRecord
 }
@@ -26,7 +26,7 @@ export interface RequestName {
 export const request_key_chars_max = 255
 
 const signature_digits = 40
-/** A UUID of version 7 begins with its time, in milliseconds. */
+/** A UUID of version 7 begins with its time in milliseconds. */
 const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Throws `format_error` for an invalid key. */
@@ -59,7 +59,7 @@ function isNewEachTime(op: Op | OpResult): boolean {
 
 export function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) {
-    // A character takes one or two units of a text.
+    // A character takes one or two UTF-16 units.
     if (key.length <= request_key_chars_max) return
     if ([...key.slice(0, 2 * request_key_chars_max + 1)].length <= request_key_chars_max) return
   }

@@ -1,8 +1,8 @@
 /**
- * Waits for the results of tasks (`Engine.result`). A wait ends when its task ends or fails, or by
- * its time, its signal or the close of the engine. No end is missed: the first wait registers for
- * ends and lets everything before it become durable; each wait then reads its task and is listed
- * within that read. All waits share one registration and one timer.
+ * Waits for task results (`Engine.result`) until the task ends or fails, a timeout, a signal or the
+ * close. No end is missed: the first wait registers for ends and makes everything before durable;
+ * each wait then reads its task and is listed within that read. Waits share one registration and
+ * timer.
  */
 import { setMaxListeners } from 'node:events'
 import { is_over } from '../../codec/task-record.ts'
@@ -14,10 +14,10 @@ import type { ResultOptions } from '../api/task-api.ts'
 import type { Parts } from '../transactions/parts.ts'
 
 export interface Results {
-  /** `read` returns the task from a view of durable state, or throws. */
+  /** `read` returns the task from durable state, or throws. */
   wait(read: (view: View) => Task, options?: ResultOptions): Promise<Task>
   count(): number
-  /** Every wait, and every later one, rejects with this fault; only the first call counts. */
+  /** Every wait, also later ones, rejects with this fault. */
   close(reason: Fault): void
 }
 
@@ -27,14 +27,13 @@ interface Wait {
   readonly signal: AbortSignal | undefined
   readonly onAbort: (() => void) | undefined
   readonly until_ms: number
-  /** Of its task, once that is known to be live. */
+  /** Known once the task is found live. */
   obj_id: string | undefined
 }
 
-/** The shortest interval between two checks of the time limits. */
 const look_ms_min = 10
 
-/** `onEnd` calls its listener with each task that ends or fails, until the returned call. */
+/** `onEnd` calls its listener for each task that ends or fails, until unsubscribed. */
 export function newResults(
   { store, clock, limits, transactions }: Parts,
   onEnd: (listener: (task: Task) => void) => () => void,
@@ -42,7 +41,7 @@ export function newResults(
   const waits = new Set<Wait>()
   const by_id = new Map<string, Set<Wait>>()
   let stopListening = (): void => {}
-  /** A program that only waits for a result must not end before it. */
+  /** Keeps a program alive that only waits for a result. */
   let release = (): void => {}
   let before: Promise<void> = Promise.resolve()
   const alarm = newAlarm(clock, endAllLate)
@@ -51,7 +50,7 @@ export function newResults(
   function add(wait: Wait): void {
     waits.add(wait)
     if (wait.signal !== undefined) {
-      // Any number of waits may share a signal; node would warn of a leak at the eleventh.
+      // Any number of waits may share a signal; node would warn of a leak.
       setMaxListeners(0, wait.signal)
       wait.signal.addEventListener('abort', wait.onAbort as () => void)
     }

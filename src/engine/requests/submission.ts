@@ -1,7 +1,6 @@
 /**
- * The entry of ops: admits a request or lets it wait for room, and puts it into the transaction
- * queue. A failure there is a fault of the store, or a bug that the caller gets as
- * `internal_error`.
+ * The entry of ops: admits a request, or lets it wait for room, into the transaction queue. A
+ * failure there is a fault of the store, or a bug, which the caller gets as `internal_error`.
  */
 import { checkOpCount } from '../../codec/op.ts'
 import { codeOf, fault, isFault, isStoreUnavailable } from '../../core/faults.ts'
@@ -16,22 +15,22 @@ import type { QueuedRequest } from '../transactions/transaction-queue.ts'
 import type { TracedOrder, Traces } from './traces.ts'
 
 export interface Submission {
-  /** As `ServedEngine.submit`; with `may_wait`, a call of this process waits for room. */
+  /** As `ServedEngine.submit`; `may_wait` lets a call of this process wait for room. */
   submit(ops: readonly (Op | OpResult)[], caller: Caller, may_wait?: boolean): Promise<OpResult[]>
-  /** A change of one task for a server, under the bounds of ops. */
+  /** A server's change of one task, under the bounds of ops. */
   change(
     name: 'cancel' | 'retry',
     op: ModifyOp,
     caller: Caller,
     change: (tx: Transaction) => OpResult,
   ): Promise<OpResult>
-  /** A change of one task for the embedder, without bounds. */
+  /** The embedder's change of one task, without bounds. */
   run<Result extends OpResult>(
     order: TracedOrder,
     caller: Caller,
     change: (tx: Transaction) => Result,
   ): Promise<Result>
-  /** Resolves once everything requested before is on disk, also the calls that wait for room. */
+  /** Also waits for the calls that wait for room. */
   flush(): Promise<void>
 }
 
@@ -40,7 +39,7 @@ export function newSubmission(
   replays: Replays,
   traces: Traces | undefined,
 ): Submission {
-  /** A request has this one promise: from its entry to its answer there are calls alone. */
+  /** One promise per request: the rest are plain calls. */
   function submit(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
@@ -95,7 +94,7 @@ export function newSubmission(
           begin()
         }
         const bytes = admission.enter(ops, caller, may_wait)
-        // The ops are queued in the turn that gives them room, before any later ones.
+        // Queued in the turn that frees room, before later ones.
         if (bytes === undefined) admission.wait(ops, enter, refuse)
         else enter(bytes)
       } catch (error) {

@@ -1,8 +1,7 @@
 /**
- * The spans of ops, commits, task runs and jobs, in an engine with `tracing`. Each span is made
- * once, of what was committed. A task runs in its own trace; where the op that runs it has another,
- * the two spans link to each other. Ops of an unsampled trace make no spans, but their tasks keep
- * it.
+ * The spans of ops, commits, task runs and jobs, each made once, of committed work. A task runs in
+ * its own trace; an op of another trace and the run link to each other. Ops of an unsampled trace
+ * make no spans, but their tasks keep it.
  */
 import { isOp } from '../../codec/op.ts'
 import { codeOf, isStoreUnavailable } from '../../core/faults.ts'
@@ -16,16 +15,16 @@ import type { Transaction } from '../transactions/transaction.ts'
 import type { TransactionQueue } from '../transactions/transaction-queue.ts'
 
 export interface Traces {
-  /** The trace of a caller: the given one, else that of the active span. */
+  /** The given trace, else that of the active span. */
   of(caller: Caller): TraceContext | undefined
-  /** The outcome of `run`, which is given what applies ops, once it is durable. */
+  /** Calls `run` with the function that applies ops; its outcome, once durable. */
   apply(
     queue: TransactionQueue,
     ops: readonly (Op | OpResult)[],
     trace: TraceContext,
     run: (tx: Transaction, apply: ApplyOps) => Outcome,
   ): Promise<Outcome>
-  /** As `TransactionQueue.run`, for an order that names one task. */
+  /** As `TransactionQueue.run`, for an action on one task. */
   run<Result extends OpResult>(
     queue: TransactionQueue,
     order: TracedOrder,
@@ -33,7 +32,7 @@ export interface Traces {
     change: (tx: Transaction) => Result,
   ): Promise<Result>
   onCommitted(runs: readonly TaskRun[]): void
-  /** The span of an attempt; undefined where its task has no trace. */
+  /** The span of an attempt; undefined if its task has no trace. */
   beginJob(job: TracedJob): Span | undefined
   endJob(span: Span, outcome: JobOutcome): void
   /** Runs `fn` under the span or, without one, detached from any active span. */
@@ -52,7 +51,7 @@ export interface TracedOrder {
   readonly conv_id: string
 }
 
-/** The ops of a request that have spans; the others have that of the request. */
+/** Ops of a request with their own spans; the rest share the request's. */
 const op_spans_max = 100
 
 export function newTraces(tracing: Tracing, masked: (text: string) => string): Traces {
@@ -71,7 +70,7 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
     span.end(proc === 'ok' ? {} : { error: proc, is_failure: proc === 'task_damaged' })
   }
 
-  /** Runs a change whose spans have begun; `change` may run twice. */
+  /** `change` may run twice. */
   async function runSpans<T>(
     queue: TransactionQueue,
     spans: readonly Span[],
@@ -198,7 +197,7 @@ function answeredCode(thrown: unknown): string {
   return isStoreUnavailable(thrown) ? codeOf(thrown) : 'internal_error'
 }
 
-/** The path and the query may hold data or secrets, so the span of a call has neither. */
+/** Without path and query, which may hold data or secrets. */
 function serverOf(url: string): { 'server.address'?: string; 'server.port'?: number } {
   if (!URL.canParse(url)) return {}
   const { hostname, port, protocol } = new URL(url)

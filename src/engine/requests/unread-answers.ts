@@ -1,8 +1,7 @@
 /**
- * Bounds the memory of answers that are not read yet. Room is reserved before the ops are applied
- * and released once the answer is read or its reader is gone. There are bounds for a connection,
- * for a caller, and for all callers together (`answers_bytes_max` and a short answer per
- * connection).
+ * Bounds the memory of unread answers per connection, per caller and in all (`answers_bytes_max`
+ * and a short answer per connection). Room is reserved before the ops are applied and released once
+ * the answer is read or its reader is gone.
  */
 import { systemClock } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
@@ -10,27 +9,27 @@ import type { Limits } from '../../core/limits.ts'
 import type { OpType } from '../../core/model.ts'
 
 export interface AnswerAccount {
-  /** Reserves room for the answer to these ops of this caller. Throws `overloaded`. */
+  /** Throws `overloaded`. */
   reserve(ops: readonly { readonly type?: OpType }[], caller: string): AnswerReservation
 }
 
 export interface AnswerReservation {
-  /** Reserves more bytes; false where there is no room for them. */
+  /** Reserves more; false without room. */
   add(bytes: number): boolean
-  /** Replaces the estimate by the size of the finished answer. */
+  /** Replaces the estimate by the final size. */
   set(bytes: number): void
-  /** Called once the answer is read or its reader is gone; later calls reserve nothing. */
+  /** The answer is read or its reader gone; later calls reserve nothing. */
   release(): void
 }
 
-/** Bytes of a result without the task: its ref, id and description, all escaped. */
+/** A result without its task: ref, id and description, all escaped. */
 const result_bytes = 2_048
-/** While an answer is sent, the engine and the server each have a copy. */
+/** While sending, the engine and the server each have a copy. */
 const copies = 2
-/** A connection without unread answers gets room for a short one, whatever others hold. */
+/** Guaranteed to a connection without unread answers. */
 const short_bytes_max = 16 * 1024
 
-/** After this many bytes of answers V8 is asked for a collection. */
+/** V8 is asked for a collection after this much. */
 const collect_bytes = 64 * 1024 * 1024
 /** Servers have dropped the answers by then. */
 const collect_after_ms = 500
@@ -40,7 +39,7 @@ function collect(): void {
   void new ArrayBuffer(2 * collect_bytes)
 }
 
-/** Returns a function that makes the account of a new connection; all accounts share one total. */
+/** Returns a function that makes a connection's account; all share one total. */
 export function newAnswerAccounts(limits: Limits): () => AnswerAccount {
   let held_bytes = 0
   const held_by = new Map<string, number>()

@@ -1,7 +1,6 @@
 /**
- * Checks a schedule that an embedder passes, and computes its due times; croner reads cron
- * expressions. Each mistake is a `bad_schedule` that names the member. Due times rise strictly:
- * `after` returns one later than its argument.
+ * Checks a schedule and computes its due times, which rise strictly; croner reads cron expressions.
+ * Each mistake is a `bad_schedule` that names the member.
  */
 import { Cron } from 'croner'
 import { bytesOf, docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'
@@ -16,7 +15,7 @@ import type { ScheduleInput } from '../api/schedule-api.ts'
 const id_chars_max = 64
 const cron_chars_max = 256
 const every_ms_min = 1_000
-/** What follows the id in a ref: `/run@2026-11-22T02:00:00.000Z`. */
+/** For `/run@2026-11-22T02:00:00.000Z`. */
 const ref_end_chars = 29
 const members = 'id cron every_ms at_ms timezone conv_id data due_key catch_up'.split(' ')
 
@@ -77,7 +76,7 @@ function checkZone(timezone: unknown): void {
       return
     }
   } catch {
-    // Intl knows no such zone.
+    // Intl does not know the zone.
   }
   throw mistake(`timezone: ${quoted(timezone)} is no time zone such as Europe/Kyiv or UTC`)
 }
@@ -93,7 +92,7 @@ function checkCron(cron: unknown, timezone: string): void {
   }
 }
 
-/** The op that would create its tasks: its checks of conv_id and data hold here too. */
+/** The op that would create its tasks, to check conv_id and data. */
 function taskOf({ conv_id, data = {} }: ScheduleInput, limits: Limits): CreateOp {
   const op = parseTaskOp('create', { conv_id, data }, limits)
   if (!isOp(op)) throw mistake(`${op.key}: ${op.description}`)
@@ -107,14 +106,14 @@ export function mistake(sentence: string): Fault {
 export interface DueTimes {
   /** The first due time after this, up to the year 9999. */
   after(ms: number): number | undefined
-  /** The oldest of the newest `count` due times between `from_ms` and `to_ms`; looks at no more. */
+  /** The oldest of the newest `count` due times in the interval; computes no more. */
   newest(count: number, from_ms: number, to_ms: number): number
 }
 
-/** The end of the year 9999, after which a time has no ordinary text. */
+/** The end of the year 9999, the last with an ordinary text. */
 const time_ms_max = 253_402_300_799_999
 
-/** Throws the error of croner, whose message says what is wrong with `cron`. */
+/** Throws croner's error, which explains what is wrong with `cron`. */
 export function dueTimesOf(
   definition: Pick<ScheduleDefinition, 'cron' | 'every_ms' | 'at_ms' | 'timezone'>,
   put_ms: number,
@@ -162,7 +161,7 @@ function possible(ms: number | undefined): number | undefined {
   return ms !== undefined && ms <= time_ms_max ? ms : undefined
 }
 
-/** `2026-11-22T02:00:00Z`, with milliseconds only where there are some. */
+/** `2026-11-22T02:00:00Z`, with milliseconds only if not 0. */
 export function utcText(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }

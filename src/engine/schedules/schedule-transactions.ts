@@ -1,7 +1,7 @@
 /**
- * The transactions of schedules: store one, and create the tasks that are due. A task and the next
- * due time are written in one transaction, so each due time creates one task, also over a crash,
- * and none early. Due times only rise, also when a definition is replaced or the clock is set back.
+ * The transactions of schedules. A task and the next due time are written together, so each due
+ * time creates one task, across crashes, and none early. Due times only rise, also when a
+ * definition is replaced or the clock is set back.
  */
 import { digestOf } from '../../codec/doc-text.ts'
 import { docOfText } from '../../codec/json.ts'
@@ -28,7 +28,7 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 import { type DueTimes, dueTimesOf, taskData, utcText } from './schedule-input.ts'
 
-/** A due time later than this is missed; the clock may take as long to notice a sleep. */
+/** A later due time is missed; the clock may take as long to notice a sleep. */
 export const late_ms_max = sleep_ms_max
 /** The cost of a cron due time, in steps of logics. */
 const steps_per_due_time = 1_000
@@ -49,7 +49,7 @@ export function saveSchedule(tx: Tx, id: string, record: ScheduleRecord): void {
   tx.put(scheduleKey(id), encodeRecord(record))
 }
 
-/** Stores a checked definition. Throws `bad_schedule` if it is never due, and `not_possible`. */
+/** Throws `bad_schedule` if it is never due, and `not_possible`. */
 export function putSchedule(
   tx: Tx,
   id: string,
@@ -98,17 +98,17 @@ function isSame(old: ScheduleDefinition, definition: ScheduleDefinition): boolea
 }
 
 export interface Fired {
-  /** Undefined where nothing is left, or while its process takes no tasks. */
+  /** Undefined if nothing is left, or while its process takes no tasks. */
   readonly next_ms?: number
   readonly waits_for?: string
   readonly created?: number
   readonly refused: readonly LastRun[]
-  /** The missed due times that get no task. */
+  /** Missed due times without a task. */
   readonly left_out?: ScheduleRecord['left_out']
 }
 
 /**
- * Creates up to `due_times_per_slice` due tasks. With `is_catching_up` an earlier slice has decided
+ * Creates up to `due_times_per_slice` due tasks. `is_catching_up`: an earlier slice has decided
  * which missed due times get a task.
  */
 export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolean): Fired {
@@ -161,7 +161,7 @@ function processForTasks(tx: Transaction, conv_id: string): Process | OpRefusal 
   return process === undefined ? noProcess(conv_id) : (inactiveOf(process) ?? process)
 }
 
-/** The first due time that is made of those from `first_ms` on, some of which were missed. */
+/** The first due time to make, from `first_ms` on, after some were missed. */
 function caughtUpFrom(
   tx: Transaction,
   { catch_up, cron }: ScheduleRecord,

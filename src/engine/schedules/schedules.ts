@@ -1,8 +1,8 @@
 /**
- * Administration of schedules, and which of them is due next; the timers call `fire` when that time
- * comes. Memory holds one number for each active schedule: it is not due earlier. Changes only
- * lower the number and firing reads the stored time again, so a number is never too high. A
- * schedule whose process takes no tasks has none until that process is resumed or imported.
+ * Administration of schedules, and which is due next; the timers then call `fire`. Memory holds one
+ * lower bound of the due time for each active schedule: changes only lower it, and firing reads the
+ * stored time again. A schedule whose process takes no tasks has none until that is resumed or
+ * imported.
  */
 import { scheduleKey, scheduleOfKey } from '../../codec/keys.ts'
 import { decodeRecord, type ScheduleRecord } from '../../codec/records.ts'
@@ -42,12 +42,12 @@ export function newSchedules(
 ): { readonly schedules: Schedules; readonly due_schedules: DueSchedules } {
   const { clock, limits, store, transactions, catalog, counters, emit, wake } = parts
   const due = new Map<string, number>()
-  /** No number in `due` is smaller. Read after each commit that sets timers, so it is kept. */
+  /** The minimum of `due`, kept because it is read after each commit that sets timers. */
   let earliest_ms = Number.POSITIVE_INFINITY
-  /** Schedules that wait for a process, by its conv_id. */
+  /** Schedules that wait for a process, by conv_id. */
   const waiting = new Map<string, string>()
   let process_changes = 0
-  /** Until when a decision holds which of the missed due times of a schedule are made. */
+  /** Until when a decision on missed due times holds. */
   const decided_until_ms = new Map<string, number>()
   const schedules_per_slice = Math.ceil(limits.slice_tasks_max / due_times_per_slice)
 
@@ -88,7 +88,7 @@ export function newSchedules(
       emit('schedule_left_out', { schedule: id, ...left_out })
     }
     if (waits_for !== undefined) {
-      // The process may have been resumed while the transaction was on its way to the disk.
+      // The process may have been resumed during the commit.
       if (process_changes === changes_before) waiting.set(id, waits_for)
       else lower(id, 0)
     }

@@ -1,7 +1,7 @@
 /**
- * Bulk jobs as asked for and as stored: checks the filter, narrowed to the tasks that the action
- * takes, the data and the node, and keeps the durable state (key type bulk). The last 100 jobs are
- * kept, finished ones for a day.
+ * The input and durable state (key type bulk) of bulk jobs: checks the filter, narrowed to tasks
+ * that the action takes, the data and the node. The last 100 jobs are kept, finished ones for a
+ * day.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import { bytesOf, docOfText, parsePlain, parseStored } from '../../codec/json.ts'
@@ -33,7 +33,7 @@ const actions: readonly BulkAction[] = ['cancel', 'retry', 'modify', 'move']
 const id_chars_max = 64
 const no_data = docOfText('{}')
 
-/** Throws `bad_filter`, or a RangeError or TypeError for another member that is malformed. */
+/** Throws `bad_filter`, or a RangeError or TypeError for other malformed members. */
 export function workOf(input: BulkInput, limits: Limits): BulkWork {
   const { action, filter, data, to_node_id } = input
   if (!actions.includes(action)) throw new TypeError(`action is one of ${actions.join(', ')}`)
@@ -85,7 +85,7 @@ function narrowed(action: BulkAction, filter: TaskFilter, limits: Limits): Check
   return checked
 }
 
-/** Looks the names up. Rejects with `bad_filter`, `conv_not_found` or `node_not_found`. */
+/** Resolves names. Rejects with `bad_filter`, `conv_not_found` or `node_not_found`. */
 export async function checkWork(parts: Parts, work: BulkWork): Promise<CheckedWork> {
   const { store, catalog, limits } = parts
   const filter = checkFilter(parseStored(work.filter_text) as JsonObject, limits)

@@ -1,8 +1,7 @@
 /**
- * The steps of a bulk job: reads the next tasks in durable state and changes them in a transaction.
- * Steps go in the order of ids. Where the filter has an index of its own (ref, due, failed) with at
- * most 100,000 entries, the ids are read from it and sorted when the job starts or continues, so a
- * few failed tasks among millions are found without reading the rest.
+ * The steps of a bulk job: reads the next tasks in durable state, in id order, and changes them in
+ * a transaction. If the filter's own index (ref, due, failed) has at most 100,000 entries, the ids
+ * are read from it and sorted at the start, so a few failed tasks among millions are found quickly.
  */
 import { idBytes, idHex } from '../../codec/keys.ts'
 import type { BulkRecord } from '../../codec/records.ts'
@@ -21,7 +20,7 @@ import { type Place, type Run, runsById, runsOf, type Source, sourceOf } from '.
 import { isInScope } from './search-scope.ts'
 import { isWanted } from './task-filter.ts'
 
-/** Tasks of one transaction: it lasts a few milliseconds. */
+/** Per transaction, which then takes a few milliseconds. */
 const step_tasks = 64
 const listed_max = 100_000
 const listed_slice = 1_024
@@ -50,7 +49,7 @@ export async function newBulkSource(
   return sourceOf((view) => runsById(view, filter, scope).map(until), false)
 }
 
-/** The ids in the index of the filter; undefined where it has none of its own, or too many. */
+/** Ids of the filter's index; undefined without one, or for too many. */
 async function listedIds(
   { store }: Parts,
   { filter, scope }: CheckedWork,
@@ -147,7 +146,7 @@ const actions: Readonly<
   modify: (tx, op) => applyOps(tx, [op], {})[0] as OpResult,
 }
 
-/** One transaction; with `is_bad` the tasks are refused as `internal_error`. */
+/** One transaction; `is_bad` refuses the tasks with `internal_error`. */
 function deal(
   tx: Transaction,
   id: string,
@@ -156,7 +155,7 @@ function deal(
   batch: Batch,
   is_bad: boolean,
 ): BulkRecord {
-  // The record is the truth: it was removed, or another call has gone on with it.
+  // The record was removed, or another call has continued.
   if (readJob(tx.view, id)?.last_id !== since.last_id) {
     throw fault('not_possible', `bulk job ${id} was changed meanwhile`)
   }

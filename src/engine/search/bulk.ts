@@ -1,7 +1,7 @@
 /**
- * Runs bulk jobs (`tasks.bulk`). Each step reads ahead in durable state, in slices, until 64 tasks
- * match. Then one transaction does the action on those that still match and writes the record of
- * the job, so callers wait for one short transaction at most and a crash undoes a whole step.
+ * Runs bulk jobs (`tasks.bulk`). Each step reads ahead in slices until 64 tasks match; one
+ * transaction then changes those that still match and writes the job's record, so callers wait for
+ * one short transaction at most, and a crash undoes a whole step.
  */
 import { parsePlain } from '../../codec/json.ts'
 import { nextTurn } from '../../core/clock.ts'
@@ -58,7 +58,7 @@ export function newBulkJobs(parts: Parts): BulkJobs {
     }
   }
 
-  /** Counts what matches. A step reads at most `search_tasks_max` tasks. */
+  /** Counts matches. A step reads at most `search_tasks_max` tasks. */
   async function tryOut(checked: CheckedWork, input: BulkInput): Promise<BulkJob> {
     const { filter, scope, work } = checked
     const { cursor } = input
@@ -115,7 +115,7 @@ function mayGoOn(steps: number, { steps_max = Infinity, signal }: BulkOptions): 
   return steps < steps_max && signal?.aborted !== true
 }
 
-/** Throws where the engine takes no such change; a cancel works on a full disk. */
+/** Throws if the engine refuses such a change; a cancel works on a full disk. */
 function checkHealth({ admission }: Parts, { work }: CheckedWork): void {
   const health = admission.health()
   if (health === 'ok' || health === 'overloaded') return

@@ -1,7 +1,7 @@
 /**
- * The index that answers a filter, as runs of keys: a run is the keys of one process or node in
- * which a task has its place after a prefix. All runs of a search sort alike (by ref, time or
- * obj_id), so a merge gives one order. Places that are ids never change when a task moves.
+ * The index that answers a filter, as runs of keys: a run is the keys of one process or node, a
+ * prefix and then a task's place. All runs of a search sort alike (by ref, time or obj_id), so a
+ * merge gives one order. Places that are ids never change when a task moves.
  */
 import {
   after,
@@ -32,11 +32,11 @@ import type { CheckedFilter } from './task-filter.ts'
 
 export interface Run extends KeyRange {
   readonly prefix: Key
-  /** Its keys are refs: the value names the task, and another run may have the same place. */
+  /** Its keys are refs; other runs may have equal places. */
   readonly is_by_ref: boolean
 }
 
-/** The place of a task in a run. Only places by ref can be equal; then the prefixes decide. */
+/** The place of a task in a run. Equal refs are ordered by prefix. */
 export interface Place {
   readonly prefix: Key
   readonly place: string
@@ -47,7 +47,7 @@ export interface PlacedEntry extends Place {
 }
 
 export interface Source {
-  /** Up to `entries_max` entries after a place, in the state of the view. */
+  /** Up to `entries_max` entries after a place. */
   next(
     view: View,
     last: Place | undefined,
@@ -55,10 +55,10 @@ export interface Source {
   ): { readonly entries: readonly PlacedEntry[]; readonly has_more: boolean }
 }
 
-/** With very many runs a slice is longer, because each slice looks into all of them. */
+/** With very many runs a slice is longer, because it reads all of them. */
 const slice_entries_max = 2_048
 
-/** Each slice finds the runs again, because nodes fill and empty meanwhile. */
+/** Each slice finds the runs again, because nodes fill and empty. */
 export function sourceOf(runsIn: (view: View) => readonly Run[], reverse: boolean): Source {
   return {
     next(view, last, given_max) {
@@ -70,7 +70,7 @@ export function sourceOf(runsIn: (view: View) => readonly Run[], reverse: boolea
   }
 }
 
-/** A process with more nodes in use than this is searched task by task. */
+/** A process with more used nodes is searched task by task. */
 const node_runs_max = 256
 
 export function runsOf(view: View, filter: CheckedFilter, scope: Scope): Run[] {
@@ -98,7 +98,7 @@ export function runsOf(view: View, filter: CheckedFilter, scope: Scope): Run[] {
   })
 }
 
-/** Runs in the order of the ids: those of nodes, or all tasks. */
+/** Runs in id order: of nodes, or of all tasks. */
 export function runsById(view: View, filter: CheckedFilter, scope: Scope): Run[] {
   const { created } = filter
   const from = secondsHex(created.since)
@@ -129,7 +129,7 @@ function secondsHex(ms: number, more = 0): string {
 
 type NodeOfProcess = readonly [conv_id: string, node_id: string]
 
-/** The nodes with live tasks in the scope; undefined where they are too many, or all of them. */
+/** Nodes with live tasks in scope; undefined if too many, or all. */
 function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess[] | undefined {
   const [conv_id = ''] = conv_ids
   if (nodes === undefined && conv_ids.size !== 1) return undefined
@@ -140,7 +140,7 @@ function nodesIn(view: View, { conv_ids, nodes }: Scope): readonly NodeOfProcess
   return found.length > node_runs_max ? undefined : found
 }
 
-/** From the counters, because the keys of tasks that have left a node would have to be skipped. */
+/** By the counters, because keys of tasks that left a node would have to be skipped. */
 function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
   const nodes = [...countsByNode(view, conv_id)].filter(([, counts]) => liveOf(counts) > 0)
   return nodes.map(([node]): NodeOfProcess => [conv_id, node])
@@ -148,7 +148,7 @@ function nodesInUse(view: View, conv_id: string): NodeOfProcess[] {
 
 const chunk_min = 16
 
-/** The next `entries_max` entries of all runs after a place, in order. */
+/** The next entries of all runs after a place, in order. */
 function nextEntries(
   view: View,
   runs: readonly Run[],
@@ -209,7 +209,7 @@ function newReader(view: View, run: Run, chunk: number, reverse: boolean): RunRe
   return reader
 }
 
-/** What of a run comes after a place: without its own key, unless that is of another task. */
+/** The rest of a run after a place, without its own key, unless that is another task's. */
 function runAfter(run: Run, last: Place | undefined, reverse: boolean): Run {
   if (last === undefined) return run
   const key = run.prefix + last.place

@@ -16,9 +16,9 @@ import { eachEntry } from '../transactions/scans.ts'
 import type { CheckedFilter } from './task-filter.ts'
 
 export interface Scope {
-  /** The process, or all of them as they were when the search began. */
+  /** One process, or all that existed when the search began. */
   readonly conv_ids: ReadonlySet<string>
-  /** By process, the nodes that are meant; undefined for all nodes. */
+  /** Nodes by process; undefined for all. */
   readonly nodes: ReadonlyMap<string, readonly string[]> | undefined
 }
 
@@ -31,7 +31,7 @@ export function isInScope(
   )
 }
 
-/** Rejects with `conv_not_found` or `node_not_found`; to a user also with `access_denied`. */
+/** Rejects with `conv_not_found` or `node_not_found`; for a user also with `access_denied`. */
 export async function scopeOf(
   store: Store,
   catalog: Catalog,
@@ -56,7 +56,7 @@ export async function scopeOf(
 
 const slice_processes = 1_000
 
-/** For the name of a node one process a turn, because its definition may have to be compiled. */
+/** With a node name one process a turn, because its definition may need compiling. */
 async function scopeOfAll(
   store: Store,
   catalog: Catalog,
@@ -82,7 +82,7 @@ async function scopeOfAll(
   return { conv_ids, nodes }
 }
 
-/** The node with this id, also one that an import dropped while tasks are there; else by title. */
+/** By id, also of a dropped node with tasks; else by title. */
 export function nodesNamed(view: View, { conv_id, graph }: Process, node: string): string[] {
   if (graph.nodes.has(node)) return [node]
   if (view.get(nodeCountKey(conv_id, node)) !== undefined) return [node]
@@ -131,7 +131,7 @@ function choices(wanted: string, names: readonly Named[], what: string): string 
   return `there ${names.length === 1 ? 'is' : 'are'} ${list}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** How alike two names are: 1 where one contains the other, else the part they begin with. */
+/** 1 if one name contains the other, else the common prefix. */
 function nearness(wanted: string, name: string): number {
   const [one, other] = [wanted.toLowerCase(), name.toLowerCase()]
   if (name !== '' && (one.includes(other) || other.includes(one))) return 1

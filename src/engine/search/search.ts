@@ -1,9 +1,9 @@
 /**
  * Finds tasks by a filter, page by page (`tasks.list`), and counts them (`tasks.count`). A call
- * reads at most `search_tasks_max` tasks, in slices that each see one durable state. A task that
- * satisfies the filter all the time is found exactly once; one that changes meanwhile is judged
- * when the search passes its place. By a time or a ref a task that changes its place may be found
- * again or not at all. Counts come from the node counters without reading a task.
+ * reads at most `search_tasks_max` tasks, in slices of one durable state each. A task that matches
+ * all the time is found exactly once; one that changes is judged when the search passes its place.
+ * By time or ref a task that changes its place may be found twice or not at all. Counts come from
+ * node counters.
  */
 import { createHash } from 'node:crypto'
 import { countsOf, idHex, nodeCountOfKey, processKey, timeOfKey } from '../../codec/keys.ts'
@@ -45,7 +45,7 @@ export async function listTasks(
     return tasks.length < limit && chars < limits.answer_bytes_max
   })
   const { scanned, damaged, last } = end
-  // The process of a damaged record is unknown, so only the embedder sees it.
+  // A damaged record's process is unknown, so only the embedder sees it.
   const named = caller.user === undefined ? damaged : []
   const page = { tasks, scanned, sorted_by: filter.sorted_by, damaged: named }
   if (last === undefined) return page
@@ -67,13 +67,13 @@ export interface Search {
 export interface SearchEnd {
   readonly scanned: number
   readonly damaged: readonly string[]
-  /** The place after which to go on; undefined at the end. */
+  /** The place to continue after; undefined at the end. */
   readonly last: Place | undefined
 }
 
 /**
- * Calls `take` with each matching task until it returns false, `search_tasks_max` tasks are read,
- * or there are no more.
+ * Calls `take` with each match until it returns false, `search_tasks_max` tasks are read, or none
+ * are left.
  */
 export async function search(
   { store, limits }: Parts,
@@ -108,15 +108,15 @@ export async function search(
   }
 }
 
-/** The time of a place in the order of the search; undefined where it sorts by ref. */
+/** Undefined if the search sorts by ref. */
 function timeOfPlace({ prefix, place }: Place, { sorted_by }: CheckedFilter): number | undefined {
   if (sorted_by === 'ref') return undefined
   if (sorted_by === 'created') return secondsOfId(idHex(place)) * 1_000
   return timeOfKey(prefix + place).ms
 }
 
-// A cursor: its version (1 byte), the digest of filter and order (8), the length of the prefix (2),
-// the prefix and the place.
+// A cursor: its version (1 byte), digest of filter and order (8), length of the prefix (2), prefix
+// and place.
 const cursor_version = 1
 const prefix_at = 11
 
@@ -159,7 +159,7 @@ export async function countTasks(
   caller: Caller = {},
 ): Promise<TaskCounts> {
   const { store, catalog, limits } = parts
-  // Without a status all are counted: it costs the same.
+  // Without a status all are counted, at the same cost.
   const filter = checkFilter({ ...given, status: given.status ?? 'any' }, limits)
   const other = Object.keys(given).find((name) => !counted.includes(name))
   if (other !== undefined) {

@@ -1,7 +1,7 @@
 /**
- * Checks a filter (search-api) and decides whether a task matches. Cursors and bulk jobs identify
- * their filter by its identity; search-scope looks up processes and nodes. Conditions on task data
- * (`Where`) have no templates and no patterns, so they cost no more than parsing the data.
+ * Checks a filter (search-api) and matches tasks. Cursors and bulk jobs name their filter by its
+ * identity; search-scope resolves processes and nodes. Conditions on data (`Where`) have no
+ * templates or patterns, so they cost no more than parsing the data.
  */
 import { canonicalText } from '../../codec/doc-text.ts'
 import { isDoc, isNumberToken, isObject, objectOf, stringifyJson } from '../../codec/json.ts'
@@ -80,10 +80,10 @@ export function checkFilter(given: TaskFilter, limits: Limits): CheckedFilter {
   }
 }
 
-/** Of a whole filter: it is compared with each task that is read. */
+/** Of a whole filter: it is compared with each task read. */
 const chars_max = 65_536
 
-/** The members that are not undefined, as exact JSON values. */
+/** The defined members, as exact JSON values. */
 function plainMembers(given: TaskFilter, limits: Limits): JsonObject {
   if (typeof given !== 'object' || given === null || Array.isArray(given) || isDoc(given)) {
     throw badFilter('it is no object')
@@ -132,7 +132,7 @@ function sortOf(
   return wanted.every((status) => !is_live[status]) ? 'ended' : 'created'
 }
 
-/** A `where` that a server reads from text or bytes. Throws `bad_filter`. */
+/** Throws `bad_filter`. */
 export function readWhere(read: () => Doc): Doc {
   try {
     return read()
@@ -146,7 +146,7 @@ export function badFilter(says: string): Fault {
   return fault('bad_filter', `filter: ${says}`)
 }
 
-/** Whether the task satisfies all of the filter but its process and node. */
+/** Whether the task matches, apart from process and node. */
 export function isWanted(filter: CheckedFilter, task: TaskRecord): boolean {
   const { statuses, ref_prefix, created, changed, ended, due_before_ms, where } = filter
   return (
@@ -164,10 +164,7 @@ function isWithin({ since, until }: TimeRange, ms: number): boolean {
   return since <= ms && ms < until
 }
 
-/**
- * The creation time, or the seconds of the id where the clock was set back, so the order is that of
- * the ids.
- */
+/** The creation time, or the id's seconds where the clock was set back: the order is by id. */
 function createdTime({ obj_id, create_ms }: TaskRecord): number {
   return Math.max(create_ms, 1_000 * secondsOfId(obj_id))
 }
@@ -182,7 +179,7 @@ type Test = (value: JsonValue | undefined) => boolean
 
 const paths_max = 64
 
-/** Throws `bad_filter`. A path of over `steps_max` steps would lead deeper than data goes. */
+/** Throws `bad_filter`. A path of over `steps_max` steps is deeper than data. */
 export function conditionOf(where: JsonObject, steps_max: number): Condition {
   const entries = Object.entries(where)
   if (entries.length > paths_max) throw fault('bad_filter', `where has over ${paths_max} paths`)
@@ -197,7 +194,7 @@ export function conditionOf(where: JsonObject, steps_max: number): Condition {
   }
 }
 
-/** Whether it holds for the value at the path; for one of the values where `[]` is in the path. */
+/** Whether it holds for the value at the path, or for one of those at `[]`. */
 function holdsAt(value: JsonValue | undefined, path: ParamPath, at: number, holds: Test): boolean {
   const step = path[at]
   if (step === undefined) return holds(value)

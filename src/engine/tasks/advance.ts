@@ -1,15 +1,14 @@
 /**
  * Advances a task until it waits, ends or fails; only this file applies the commands of logics.
  *
- * The logics of a node run in order. `next` and `set` continue with the next logic, `go` moves the
- * task, `wait`, `call`, `queue` and `job` make it wait, `fail` moves it to the error node or leaves
- * it failed. After its last logic the task waits for a timer. A wait arms the earliest time
- * semaphor of the node, unless one is armed. Commands never run another task: they put it into the
- * run queue.
+ * Logics of a node run in order. `next` and `set` continue, `go` moves the task, `wait`, `call`,
+ * `queue` and `job` make it wait, `fail` moves it to the error node or leaves it failed. After the
+ * last logic the task waits for a timer. A wait arms the earliest time semaphor, unless one is
+ * armed. Commands never run another task: they put it into the run queue.
  *
- * Moves are bounded twice. A task that has used up the moves of an op is `ready` and continues in a
- * later transaction. After `moves_without_rest_max` moves without a wait a task fails with the tag
- * `loop`, unless its last own move ends it; a wait whose timer is due already does not count.
+ * Moves are bounded twice. A task that has used up an op's moves is `ready` and continues in a
+ * later transaction. After `moves_without_rest_max` moves without a wait it fails with the tag
+ * `loop`, unless its last own move ends it; a wait whose timer is already due does not count.
  */
 import { queueOf, queueOfKey } from '../../codec/keys.ts'
 import type { TaskRecord, Wait } from '../../codec/task-record.ts'
@@ -50,8 +49,8 @@ export function enterNode(
 }
 
 /**
- * Advances the task from a logic of its node. `decided` is the command of that logic, where a job
- * has given it. The caller saves the task.
+ * Advances the task from a logic of its node. `decided` is that logic's command, if a job has given
+ * it. The caller saves the task.
  */
 export function advance(
   tx: Transaction,
@@ -95,8 +94,8 @@ export function advance(
     const command = apply(tx, process, task, wanted, logic?.type ?? '')
     const waits_for = wait_of[command.command]
     if (waits_for !== undefined) {
-      // A handler of this title answers instead of a modify. One that is registered later is handed
-      // the task by hand-over.ts.
+      // A handler of this title answers instead of a modify. hand-over.ts serves handlers
+      // registered later.
       const is_handled =
         waits_for === 'callback' &&
         tx.engine.handlerName(tx.view, task.conv_id, node.title) !== undefined
@@ -115,14 +114,14 @@ export function advance(
 }
 
 /**
- * Whether a task ends with its last move, all of which it has made itself and none in a chain with
- * others: so a process runs whose nodes, as many as there may be, are one line.
+ * Whether a task ends with its last move, if it made all moves itself, outside any chain: so a
+ * process runs whose nodes, at their maximum, form one line.
  */
 function endsItself({ moves, visit }: TaskRecord, { kind }: GraphNode, moves_max: number): boolean {
   return kind === 'end' && moves === moves_max && visit >= moves_max
 }
 
-/** The commands that make a task wait, and what for. */
+/** Commands that make a task wait, and for what. */
 const wait_of: Readonly<Partial<Record<Command['command'], Wait>>> = {
   wait: 'callback',
   call: 'reply',
@@ -130,7 +129,7 @@ const wait_of: Readonly<Partial<Record<Command['command'], Wait>>> = {
   job: 'work',
 }
 
-/** Applies what a command does to data and to other tasks; returns the command that is left. */
+/** Applies a command's effects on data and other tasks; returns the rest. */
 function apply(
   tx: Transaction,
   process: Process,
@@ -162,7 +161,7 @@ function apply(
   }
 }
 
-/** No data over the limit is kept, whatever a logic has checked itself. */
+/** Never keeps data over the limit, whatever a logic has checked. */
 function setData(
   tx: Transaction,
   task: TaskRecord,
@@ -196,20 +195,20 @@ function startWait(
   if (wait === 'work') task.visit++
   if (task.due_ms === 0) {
     armTimer(tx, task, node, evaluation)
-    // A past time is due now, after everything that is overdue: a stream of past times must not
-    // delay the timers of other processes for ever.
+    // A past time becomes now, after everything overdue: a stream of past times must not starve the
+    // timers of other processes.
     if (task.due_ms !== 0) task.due_ms = Math.max(task.due_ms, now_ms)
     countSteps(tx)
   }
-  // What has failed over its timer does not rest: a caller that calls it again makes a move.
+  // A failed task is not resting: calling it again makes a move.
   const is_resting = task.status === 'delayed' && (task.due_ms === 0 || task.due_ms > now_ms)
   if (is_resting) task.moves = 0
 }
 
 /**
- * The time under which a task is listed in its queue, or its job in the outbox. Two jobs of a task
- * in succession get different times, so that the outbox distinguishes them. A task comes after all
- * others in its queue, also within one millisecond and after the clock was set back.
+ * The time in a queue or outbox key. Successive jobs of a task get different times, so that the
+ * outbox distinguishes them. A task queues after all others, also within a millisecond and after
+ * the clock was set back.
  */
 function listTime(tx: Transaction, task: TaskRecord, wait: Wait): number {
   const at_ms = Math.max(2, tx.now_ms)
@@ -232,7 +231,7 @@ function armTimer(
       fail(tx, task, due.tag, due.description)
       return
     }
-    // 0 means no timer, so a time before 1970 becomes the first millisecond of 1970.
+    // 0 means no timer, so earlier times become 1 ms after 1970.
     const due_ms = Math.max(1, Math.ceil(due.due_ms))
     if (task.due_ms === 0 || due_ms < task.due_ms) {
       task.due_ms = due_ms
@@ -242,9 +241,8 @@ function armTimer(
 }
 
 /**
- * Migrates the task if its node was dropped; returns whether it did. The caller saves the task. A
- * waiting task enters the new node and advances; a failed one stays failed there until retry or
- * cancel.
+ * Migrates the task if its node was dropped; returns whether it did. The caller saves it. A waiting
+ * task enters the new node and advances; a failed one stays failed there until retry or cancel.
  */
 export function migrateTask(tx: Transaction, process: Process, draft: TaskDraft): boolean {
   const { task } = draft

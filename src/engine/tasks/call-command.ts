@@ -1,7 +1,7 @@
 /**
- * The commands of a call between processes: `call` creates a task that must reply to its caller,
- * `reply` and `reply_exception` send the reply. A caller whose called task ends or fails without a
- * reply goes to its error node.
+ * The commands of calls between processes: `call` creates a task that must reply, `reply` and
+ * `reply_exception` send the reply. A caller whose called task ends or fails without a reply goes
+ * to its error node.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
@@ -38,7 +38,7 @@ export function reply(tx: Transaction, task: TaskRecord, command: Reply): Comman
   return (command.command === 'reply_exception' ? command.failure : undefined) ?? command
 }
 
-/** Merges a reply into the data of the caller; returns why the call fails, if it does. */
+/** Merges a reply into the caller's data; returns why the call fails, if it does. */
 function mergeReply(
   tx: Transaction,
   { draft: { task }, err_node_id }: Caller,
@@ -53,7 +53,7 @@ function mergeReply(
   return failCommand('rpc_reply', 'software', tag, command.reason, err_node_id)
 }
 
-/** Resumes the callers whose called task ended or failed without a reply. */
+/** Resumes callers whose called task ended or failed without a reply. */
 export function resumeUnansweredCallers(tx: Transaction): void {
   while (tx.unanswered_callers.length > 0) {
     const { caller_id, called_id, moves } = tx.unanswered_callers.shift() as UnansweredCaller
@@ -69,14 +69,13 @@ export function resumeUnansweredCallers(tx: Transaction): void {
 
 interface Caller {
   readonly draft: TaskDraft
-  /** The logic of its call; -1 where a new definition has none in its node. */
+  /** The logic of its call; -1 if a new definition has none in its node. */
   readonly logic_at: number
   readonly err_node_id: string | undefined
-  /** Whether an import dropped its node. */
   readonly in_dropped_node: boolean
 }
 
-/** The caller, if it still waits for the reply of this task. */
+/** The caller, if it still waits for this task's reply. */
 function findCaller(tx: Transaction, caller_id: string, called_id: string): Caller | undefined {
   const draft = loadTask(tx.view, caller_id)
   if (draft === undefined || draft === 'damaged') return undefined
@@ -91,7 +90,7 @@ function findCaller(tx: Transaction, caller_id: string, called_id: string): Call
 
 /**
  * Resumes the caller after its call, or in the error node. A caller in a dropped node migrates,
- * whatever the outcome of its call.
+ * whatever the outcome.
  */
 function resumeCaller(
   tx: Transaction,

@@ -1,7 +1,7 @@
 /**
- * The commands on other tasks: create one, modify one found by its ref, and `queue` and `take` for
- * the queue of a node. The rules are those of an op (task-rules); where an op would be refused, the
- * command fails. A create is never taken for a repetition, because processes use a ref as a lock.
+ * The commands on other tasks: create, modify by ref, `queue` and `take`. Rules are those of ops
+ * (task-rules); where an op would be refused, the command fails. A create is never a repetition,
+ * because processes use a ref as a lock.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'
 import { objectOf } from '../../codec/json.ts'
@@ -43,7 +43,7 @@ export function copyCreate(
   const target = resolveTarget(tx, process, task, conv, 'create')
   if (target === undefined) return copyFailed(accessDenied(task.user_id, conv.conv_id), err_node_id)
   const ref = ref_text === undefined ? undefined : { text: ref_text, is_number: false }
-  // The task holds its own ref, also before it is saved for the first time.
+  // The task holds its own ref, also before it is first saved.
   const check = isOwnRef(task, target, ref_text) ? ref_taken : checkNewTask(tx, target, ref, doc)
   if (!('former' in check)) {
     const refusal = 'code' in check ? check : ref_taken
@@ -109,7 +109,7 @@ function copyDone(tx: Transaction, doc: Doc, err_node_id: string | undefined): C
   return { command: 'set', doc: done, err_node_id }
 }
 
-/** The tags that differ from the code of the refusal. */
+/** Tags that differ from the refusal's code. */
 const tags: Readonly<Record<string, string>> = {
   task_size_overflow_limit: 'copy_task_size_overflow_limit',
   conv_not_found: 'access_denied',
@@ -193,7 +193,7 @@ function firstInQueue(
   const range = queueOf(conv_id, node_id)
   for (const { key } of tx.store.scan({ ...range, limit: scanned_tasks_max, reverse: newest })) {
     const { obj_id } = queueOfKey(key)
-    // A taker that a timer has moved out of this queue is listed until it is saved.
+    // A taker that a timer moved out of this queue is listed until saved.
     if (obj_id === taker_id) continue
     const draft = loadTask(tx.view, obj_id)
     if (draft !== undefined && draft !== 'damaged') return draft

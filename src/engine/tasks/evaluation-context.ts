@@ -1,7 +1,4 @@
-/**
- * Makes the evaluation context of a task: everything that a logic may read, from one transaction or
- * one view.
- */
+/** The evaluation context of a task: all that a logic may read, from one transaction or view. */
 import { objectOf } from '../../codec/json.ts'
 import { sumKey } from '../../codec/keys.ts'
 import { decodeSum, grant_bits } from '../../codec/records.ts'
@@ -13,7 +10,7 @@ import { convIdOf, type Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
 import { loadTask, taskIdOfRef } from './task-store.ts'
 
-/** Valid as long as `context`; it shows the task as it is at each read. */
+/** Valid as long as `context`; shows the task as of each read. */
 export function evaluationContextOf(
   context: ReadContext,
   process: Process,
@@ -32,7 +29,7 @@ interface TaskContext extends EvaluationContext {
   task: TaskRecord
 }
 
-/** The prototype of all contexts: one is made at each advance, so it must be small. */
+/** A shared prototype keeps contexts small: each advance makes one. */
 const context_members: EvaluationContext & ThisType<TaskContext> = {
   get doc() {
     return this.task.doc
@@ -88,7 +85,7 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
   },
 }
 
-/** The process that a template reads: the task's own, or one to which it must have the right. */
+/** The task's own process, or one to which it has the right. */
 function processOf(
   { context, process, task }: TaskContext,
   conv: TargetProcess | undefined,
@@ -98,9 +95,9 @@ function processOf(
 }
 
 /**
- * The target process of a logic; undefined without one or without the right. A conv_id in the
- * definition has the right of the definition. One from a template needs a grant of the task's user
- * or, without a user, a definition that names it. `@name` is resolved here.
+ * The target process of a logic; undefined if unknown or without the right. A conv_id in the
+ * definition has the definition's right. One from a template needs a grant of the task's user or,
+ * without a user, a definition that names it. Resolves `@name`.
  */
 export function resolveTarget(
   context: ReadContext,

@@ -1,7 +1,7 @@
 /**
- * Records what happens to a task in its history (codec/task-history). Each event makes one entry,
- * with the node that the task enters or else the node it is in. Moves by `go` are noted while the
- * task advances and become text when it is saved, so a long chain builds no dropped entries.
+ * Records task events in the history (codec/task-history): one entry each, with the node entered,
+ * else the current one. Moves by `go` become text only when the task is saved, so a long chain
+ * builds no dropped entries.
  */
 import { byText, dropEntries, entryText, tagText } from '../../codec/task-history.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
@@ -21,7 +21,7 @@ export function recordGo({ passed }: Transaction, task: TaskRecord): void {
   passed.count++
 }
 
-/** An event that finds the task in its node. `by`: the user whose op it is. */
+/** An event that leaves the task in its node. `by`: the user of the op. */
 export function recordEvent(
   tx: Transaction,
   task: TaskRecord,
@@ -32,7 +32,7 @@ export function recordEvent(
   record(tx, task, why, task.history_count === 0 ? task.node_id : undefined, by, tag)
 }
 
-/** An event that has moved the task to its present node. */
+/** An event that has moved the task. */
 export function recordEntry(
   tx: Transaction,
   task: TaskRecord,
@@ -88,7 +88,7 @@ function append(
   why: HistoryWhy,
   node_id: string | undefined,
 ): void {
-  // As the change time, the times of a history never go back.
+  // Like the change time, history times never go back.
   const at_ms = Math.max(tx.now_ms, task.change_ms)
   const is_new_time = task.history_count === 0 || task.history_ms !== at_ms
   task.history += entryText(why, is_new_time ? Math.floor(at_ms - task.create_ms) : -1, node_id)

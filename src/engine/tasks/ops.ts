@@ -1,7 +1,6 @@
 /**
  * Applies ops to tasks, with refusals in the order of the fault table. An op is checked fully
- * before its first write, so a refused op changes nothing and does not affect the others of its
- * request.
+ * before its first write, so a refused op changes nothing and does not affect the others.
  */
 import { digestOf } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'
@@ -59,7 +58,7 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
   return result
 }
 
-/** A user gets one answer for a process without a grant and for one that does not exist. */
+/** A user gets one answer for an unknown process and one without a grant. */
 export function findProcess(from: ReadContext, op: Op, { user }: Caller): Process | OpRefusal {
   const { conv_id } = op
   if (user === undefined) return from.process(conv_id) ?? noProcess(conv_id)
@@ -116,7 +115,7 @@ function findMigrated(tx: Transaction, process: Process, op: ModifyOp): TaskDraf
   return findLive(tx.store, op)
 }
 
-/** Reads the changes of its transaction; the answer waits for their commit. */
+/** Sees its transaction's changes; the answer waits for their commit. */
 function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   const { answer_bytes_max } = tx.engine.limits
   const description = `Answer size is over ${answer_bytes_max} bytes`
@@ -134,7 +133,7 @@ function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
   return Object.assign(accepted(op, task), { task: viewTask(task) })
 }
 
-/** The task of a show by the embedder, from durable state only. Throws `task_damaged`. */
+/** An embedder's show, from durable state only. Throws `task_damaged`. */
 export function taskInView(view: View, op: ShowOp): Task | undefined {
   const draft = findTask(view, op)
   if (!('code' in draft)) return viewTask(draft.task)
@@ -147,7 +146,7 @@ export function requireRight(from: ReadContext, op: Op, caller: Caller): void {
   if ('code' in process) throw fault(process.code, process.description)
 }
 
-/** The task in a view, with the rights of a caller. Throws the fault of the op. */
+/** The task as a caller may see it. Throws the fault of the op. */
 export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
   requireRight(from, op, caller)
   const found = findTask(from.view, op)
@@ -161,7 +160,7 @@ export function findLive(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefus
   return not_found_task
 }
 
-/** The task with the op's obj_id or else its ref, also an ended one that is kept. */
+/** By obj_id or else ref, also an ended task that is kept. */
 function findTask(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const obj_id = op.obj_id ?? taskIdOfRef(view, op.conv_id, op.ref?.text ?? '')
   const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)

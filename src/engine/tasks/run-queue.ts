@@ -1,8 +1,8 @@
 /**
  * The run queue: tasks that an op makes ready run in its transaction, first in first out. Before
  * each, callers whose called task ended without a reply resume; after the last, count semaphors
- * send their signal tasks. A task still ready when the moves of the op are used up has a due key
- * and runs in a later transaction, so the queue is never stored.
+ * send their signal tasks. A task still ready when the moves are used up has a due key and runs in
+ * a later transaction, so the queue is never stored.
  */
 import { docOfValue } from '../../codec/json.ts'
 import type { Process } from '../transactions/catalog.ts'
@@ -25,7 +25,7 @@ export function drainRunQueue(tx: Transaction): void {
       runTask(tx, run_queue.shift() as string)
       resumeUnansweredCallers(tx)
     }
-    // A signal may change a number itself, which no later transaction compares with this one.
+    // A signal may itself change a number, which later transactions do not compare with this one.
     while (sendSignals(tx));
   } while (run_queue.length > 0 && tx.moves_left > 0)
   if (run_queue.length > 0) run_queue.length = 0
@@ -49,7 +49,7 @@ export function advanceReady(tx: Transaction, process: Process, draft: TaskDraft
 }
 
 /**
- * Sends the tasks of count semaphors whose value was reached or left; a full process gets none.
+ * Sends the tasks of count semaphors whose value was reached or left, unless the process is full.
  * Returns whether one was sent.
  */
 function sendSignals(tx: Transaction): boolean {

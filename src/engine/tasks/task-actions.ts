@@ -1,8 +1,7 @@
 /**
- * Administration of one task: retry, move, cancel. They return results as ops do and follow the
- * same rules. A live task with a damaged record can still be canceled, without its data and
- * history: its other keys are found by reading each list, so that its ref, timer and place become
- * free.
+ * Administration of one task: retry, move, cancel, with results and rules of ops. A live task with
+ * a damaged record can still be canceled, without its data and history: its other keys are found by
+ * reading each list, so that its ref, timer and place become free.
  */
 import { docOfText } from '../../codec/json.ts'
 import {
@@ -67,7 +66,7 @@ export function retryTask(
   return saved(tx, op, was, draft)
 }
 
-/** Puts a live task into another node, where it runs on; what it waits for is given up. */
+/** Puts a live task into another node and runs it there, abandoning its wait. */
 export function moveTask(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -89,7 +88,7 @@ export function moveTask(
   return saved(tx, op, was, draft)
 }
 
-/** Ends a live task as `canceled`; one whose record is damaged, without its data. */
+/** Ends a live task as `canceled`, also one with a damaged record. */
 export function cancelTask(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -128,9 +127,7 @@ function noNode(op: ModifyOp | ShowOp, node_id: string, task: TaskRecord): OpRes
   return refused(op, { code: 'error', description, task })
 }
 
-/**
- * The result has the task as this change leaves it; tasks that it made ready may change it then.
- */
+/** The task as this change leaves it; tasks made ready may change it then. */
 function saved(
   tx: Transaction,
   op: ModifyOp | ShowOp,
@@ -138,7 +135,7 @@ function saved(
   draft: TaskDraft,
 ): ActionResult {
   const { task } = draft
-  // `saveTask` does this only for a task that is kept.
+  // `saveTask` does this only for a kept task.
   completeHistory(tx, task)
   saveAndDrain(tx, draft)
   return { ...accepted(op, task), was, task: viewTask(task) }
@@ -147,7 +144,7 @@ function saved(
 const page_keys = 1_000
 const id_hex_of_seconds = 8
 
-/** Undefined where the process has no such live task. */
+/** Undefined if the process has no such live task. */
 export function draftOfDamaged(
   tx: Transaction,
   conv_id: string,
@@ -181,7 +178,7 @@ export function draftOfDamaged(
   return { task, stored: state, original: doc, keep_ended: true }
 }
 
-/** The byte may be the damaged one, so it decides only where the node has tasks of both. */
+/** The byte may be damaged, so it decides only if the node has tasks of both. */
 function statusOf(view: View, place: Key): Status {
   const { conv, node, obj_id } = atNodeOfKey(place)
   const counts = decodeCounts(view.get(nodeCountKey(conv, node)))

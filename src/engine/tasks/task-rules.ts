@@ -1,6 +1,6 @@
 /**
- * The rules for creating and modifying a task, shared by ops and logics: refusals in the order of
- * the fault table, and where a modified task resumes.
+ * Rules for creating and modifying a task, shared by ops and logics: refusals in the order of the
+ * fault table, and where a modified task resumes.
  */
 import { digestOf, mergeDocs } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'
@@ -13,7 +13,6 @@ import { createDigest, loadTask, taskIdOfRef } from './task-store.ts'
 import { countSteps } from './transitions.ts'
 import { callbackLogic, isIdle } from './waits.ts'
 
-/** Why an op, or a logic that does the same, is refused. */
 export interface OpRefusal {
   readonly code: OpFaultCode
   readonly description: string
@@ -62,7 +61,7 @@ export function checkNewTask(
   return clash ?? (tx.hasRoom(process.conv_id) ? check : full(tx, process))
 }
 
-/** `modifyTask` returns this where the task does not resume. */
+/** Returned by `modifyTask` if the task does not resume. */
 export const stays = -1
 
 /**
@@ -97,7 +96,7 @@ export const paused: OpRefusal = {
 
 const draft: OpRefusal = { ...paused, description: 'conveyor is not active: a draft without nodes' }
 
-/** Why a process takes no tasks; undefined where it takes them. */
+/** Why a process takes no tasks, if so. */
 export function inactiveOf({ record }: Process): OpRefusal | undefined {
   if (record.is_draft === true) return draft
   return record.status === 'paused' ? paused : undefined

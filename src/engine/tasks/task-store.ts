@@ -1,6 +1,6 @@
 /**
  * Loads and saves tasks with their index keys. Every write of the key types task, ref, at_node,
- * due, queue, outbox, ended, failed and node_count goes through `saveTask` or `removeEnded`, so one
+ * due, queue, outbox, ended, failed and node_count goes through `saveTask` or `removeEnded`, so a
  * change of a task keeps all invariants of its keys (codec/keys).
  */
 import { digestOf } from '../../codec/doc-text.ts'
@@ -33,7 +33,7 @@ export interface TaskDraft {
   readonly stored: StoredState | undefined
   /** The data before the change, for the digest of the data as created. */
   readonly original: Doc
-  /** Whether the record stays after the end, as the end node says. */
+  /** Whether the end node keeps the record. */
   keep_ended: boolean
 }
 
@@ -53,7 +53,7 @@ export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | un
   return { task, stored, original: task.doc, keep_ended: true }
 }
 
-/** The obj_id of the live task that holds a ref; without one, of the newest ended one kept. */
+/** The live task that holds a ref; else the newest ended one kept. */
 export function taskIdOfRef(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))
   return bytes === undefined ? undefined : idOfValue(bytes)
@@ -174,7 +174,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   tx.recordChange(task)
 }
 
-/** A task that is not kept leaves its ref to the ended one that had it before, if there is one. */
+/** A task that is not kept returns its ref to the ended one that had it before. */
 function giveRefBack(store: Tx, { conv_id, former_id }: TaskRecord, ref: string): void {
   const key = refKey(conv_id, ref)
   if (former_id !== undefined && store.get(taskKey(former_id)) !== undefined) {
@@ -182,7 +182,7 @@ function giveRefBack(store: Tx, { conv_id, former_id }: TaskRecord, ref: string)
   } else store.del(key)
 }
 
-/** Deletes an ended task, and its ref where no newer task has it. A live task stays. */
+/** Deletes an ended task, and its ref unless a newer task has it. Ignores live tasks. */
 export function removeEnded(tx: Transaction, obj_id: string): void {
   const { store } = tx
   const draft = loadTask(store, obj_id)
@@ -197,7 +197,7 @@ export function removeEnded(tx: Transaction, obj_id: string): void {
   store.del(taskKey(obj_id))
 }
 
-/** Writes the key that lists a task in its queue, or its job in the outbox. */
+/** Writes the key of the task in its queue, or of its job in the outbox. */
 function saveWaitKeys(tx: Transaction, { task, stored }: TaskDraft): void {
   const was_listed = stored !== undefined && isListed(stored.wait)
   const is_now = is_live[task.status] && isListed(task.wait)

@@ -1,12 +1,10 @@
-/**
- * The view of a stored task that callers get. Its data and its history are parsed when read.
- */
+/** The view of a stored task that callers get. Its data and history are parsed when read. */
 import { defineData } from '../../codec/task-data.ts'
 import { parseHistory } from '../../codec/task-history.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import type { Task } from '../../core/model.ts'
 
-/** Under it a view has the text of its history. Not a WeakMap: that takes most of the time. */
+/** The history text of a view. A WeakMap would take most of the time. */
 const history_text = Symbol('history')
 
 interface WithHistory extends Task {
@@ -22,7 +20,7 @@ const history: PropertyDescriptor & ThisType<WithHistory> = {
   },
 }
 
-/** Reused, which takes half the time of one for each view. */
+/** Reused: one per view would take twice the time. */
 const hidden: PropertyDescriptor = { enumerable: false, value: undefined }
 
 /** Each read of `data` parses `data_text` again, so the caller owns the value. */
@@ -47,7 +45,7 @@ export function viewTask(task: TaskRecord): Task {
     Object.defineProperty(view, history_text, hidden)
   }
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
-  // A task whose job is repeated keeps the failure of the last attempt, which callers do not see.
+  // A task with a repeated job has the last failure, which callers do not see.
   if (details !== undefined && task.status === 'failed')
     Object.assign(view, { status_details: details })
   if (trace !== undefined) Object.assign(view, { trace_id: trace.trace_id })

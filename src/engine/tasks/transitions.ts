@@ -1,6 +1,6 @@
 /**
- * The transitions of a task that several files make: into a node, ready, resumed, failed. They
- * change the record only and leave saving to the caller, except for `startTask`.
+ * Transitions of a task that several files make. They change the record only; the caller saves it,
+ * except for `startTask`.
  */
 import { bytesOf, docOfValue, objectOf, setMember } from '../../codec/json.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
@@ -11,7 +11,7 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { recordEntry, recordEvent } from './history.ts'
 import { type NewTask, newTask, saveTask } from './task-store.ts'
 
-/** Puts the task into a node without running anything there. */
+/** Without running anything there. */
 export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): void {
   task.node_prev_id = task.node_id
   task.node_id = node_id
@@ -29,10 +29,10 @@ function countMove(tx: Transaction, task: TaskRecord): void {
   tx.chain_moves = Math.max(tx.chain_moves, task.moves)
 }
 
-/** Steps that count as one move: what a task computes is bounded as its moves are. */
+/** Steps that count as one move, so that computation is bounded like moves. */
 const steps_per_move = 100
 
-/** Counts the steps of a logic as moves of the op, not of the task. The next one has them all. */
+/** Charges a logic's steps to the op's moves, and resets them for the next logic. */
 export function countSteps(tx: Transaction): void {
   const { steps } = tx
   if (steps.left === steps_max) return
@@ -43,8 +43,8 @@ export function countSteps(tx: Transaction): void {
 }
 
 /**
- * Queues the task to resume at a logic of its node. This counts as a move and continues the chain
- * of `moves` that caused it, so endless chains reach the bounds too.
+ * Queues the task to resume at a logic of its node. Counts as a move and continues the chain of
+ * `moves` that caused it, so that endless chains reach the bounds.
  */
 export function resume(tx: Transaction, task: TaskRecord, logic_at: number, moves: number): void {
   makeReady(tx, task, logic_at)
@@ -71,7 +71,7 @@ export function startTask(
   return task.obj_id
 }
 
-/** Makes the task ready at a logic; its due key lets the timers run it, and its timer is kept. */
+/** Ready at a logic; its due key lets the timers run it. Keeps its timer. */
 export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): void {
   task.at_ms = task.due_ms
   task.status = 'processing'
@@ -81,7 +81,7 @@ export function makeReady(tx: Transaction, task: TaskRecord, logic_at: number): 
   task.due_ms = Math.max(1, tx.now_ms)
 }
 
-/** Moves the task to the error node with the error fields set; without an error node it fails. */
+/** Moves the task to the error node with the error fields; without one it fails. */
 export function moveToErrorNode(
   tx: Transaction,
   task: TaskRecord,
@@ -99,7 +99,7 @@ export function moveToErrorNode(
     [`${prefix}_type_tag__`]: tag,
     [`${prefix}_description__`]: shownText(tx, description),
   })
-  // The error fields are left out where the data would be over the limit.
+  // Drops the error fields if the data would exceed the limit.
   if (bytesOf(doc.text) <= task_bytes_max) task.doc = doc
   moveToNode(tx, task, err_node_id)
   recordEntry(tx, task, 'fail', undefined, tag)
@@ -120,7 +120,7 @@ export function fail(tx: Transaction, task: TaskRecord, tag: string, description
 
 const description_chars_max = 1_000
 
-/** Masks given variables and cuts the text, without half a surrogate pair. */
+/** Masks given variables and cuts the text, without splitting a surrogate pair. */
 function shownText({ engine }: Transaction, description: string): string {
   return engine.variables.masked(description).slice(0, description_chars_max).toWellFormed()
 }

@@ -1,6 +1,6 @@
 /**
- * What a waiting task waits for, and the node to which it migrates, by the current graph of its
- * process, which may have changed since the wait began. Nothing here changes a task.
+ * What a waiting task waits for, and where it migrates, by the current graph of its process, which
+ * may have changed since the wait began. Changes nothing.
  */
 import { keysOfType, outboxOfKey } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
@@ -31,7 +31,7 @@ export function callbackLogic(context: ReadContext, process: Process, task: Task
   return handler === undefined ? logic_at : -1
 }
 
-/** The logic at which a task waits for this; -1 where the graph has none in the task's node. */
+/** -1 if the graph has none in the task's node. */
 export function waitLogic(process: Process, task: TaskRecord, waits_for: WaitReason): number {
   const logics = process.graph.nodes.get(task.node_id)?.logics ?? []
   if (logics[task.logic_at]?.waits_for === waits_for) return task.logic_at
@@ -42,7 +42,7 @@ export function isIdle(task: TaskRecord): boolean {
   return task.status === 'delayed' && task.wait === 'nothing'
 }
 
-/** The node to which a task in a dropped node migrates; undefined for any other task. */
+/** Where a task in a dropped node migrates; undefined for others. */
 export function migrationTarget(
   { graph, record }: Process,
   { node_id }: TaskRecord,
@@ -51,7 +51,7 @@ export function migrationTarget(
   return migrationOf(record.moves, node_id) ?? graph.start_id
 }
 
-/** The node to which tasks of `node_id` migrate. A node may be called `constructor`. */
+/** Where tasks of `node_id` migrate. A node may be called `constructor`. */
 export function migrationOf(
   migrations: Readonly<Record<string, string>>,
   node_id: string,
@@ -76,12 +76,12 @@ export interface TaskWait {
     | 'nothing'
   readonly due_ms?: number
   readonly obj_id?: string
-  /** The handler, or the node's title or the logic's type where none is registered. */
+  /** The handler, or the title or type that lacks one. */
   readonly handler?: string
-  /** Whether this process has the handler; absent where it does no jobs. */
+  /** Absent if this process does no jobs. */
   readonly has_handler?: boolean
   readonly host?: string
-  /** The number of the next or current attempt, from 1. */
+  /** Of the next or current attempt, from 1. */
   readonly attempt?: number
   readonly next_ms?: number
   readonly last_error?: StatusDetails
@@ -97,7 +97,7 @@ export function nodeWaits({ logics, time_semaphors }: GraphNode): string[] {
   return time_semaphors.length === 0 ? waits : [...waits, 'timer']
 }
 
-/** For each task, in order; undefined for one that is over, damaged or gone. */
+/** In order; undefined for a task that is over, damaged or gone. */
 export function waitsOf(
   context: ReadContext,
   obj_ids: readonly string[],
@@ -170,7 +170,7 @@ export interface MissingHandler {
 
 const missing_jobs_max = 200
 
-/** The unregistered handlers that the first listed jobs wait for. */
+/** Unregistered handlers that the first listed jobs wait for. */
 export function missingHandlers(context: ReadContext): MissingHandler[] {
   const { view } = context
   const found = new Map<string, MissingHandler>()
@@ -188,7 +188,7 @@ export function missingHandlers(context: ReadContext): MissingHandler[] {
   return [...found.values()]
 }
 
-/** The host that the call goes to; empty where the order cannot be made. */
+/** The host of the call; empty if the order cannot be made. */
 function hostOf(context: ReadContext, process: Process, task: TaskRecord): string {
   const logic = process.graph.nodes.get(task.node_id)?.logics[task.logic_at]
   context.steps.left = steps_max

@@ -1,12 +1,12 @@
 /**
- * Decides which work is due next: timers, ready tasks left by earlier transactions, schedules,
- * migrations after an import, and the removal of ended tasks. All of it is data in the store; the
- * loop of background takes the steps.
+ * Decides which work is due next: timers, ready tasks of earlier transactions, schedules,
+ * migrations after an import, and removal of ended tasks. All of it is data in the store;
+ * background takes the steps.
  *
- * Memory holds one number for each active process with due keys: no timer of it is due earlier. It
- * is read when the file is opened, lowered by each commit that sets a timer, and read again after
- * each step. Timers and schedules fire in due order over all processes, never early, overdue ones
- * at once. A task on which the engine throws is quarantined.
+ * Memory holds one lower bound for each active process with due keys, read at the open, lowered by
+ * commits that set a timer, and read again after each step. Timers and schedules fire in due order
+ * over all processes, never early, overdue ones at once. A task on which the engine throws is
+ * quarantined.
  */
 import { isStoreUnavailable } from '../../core/faults.ts'
 import type { DueSchedules } from '../schedules/schedules.ts'
@@ -22,9 +22,9 @@ import {
 
 export interface Timers {
   readonly works: readonly Work[]
-  /** Reads from the store when each is due. */
+  /** Reads all due times from the store. */
   read(): Promise<void>
-  /** The earliest due time of timers and schedules, those firing now included. */
+  /** The earliest due timer or schedule, including those firing. */
   overdue_ms(): number | undefined
   /** After a commit that set timers: conv_id → the earliest due time. */
   onSet(timers: ReadonlyMap<string, number>): void
@@ -58,7 +58,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
     const fireUpTo = (tasks_max: number): Promise<number | undefined> =>
       transactions.run((tx) => fireDue(tx, conv_id, Math.min(next_ms, tx.now_ms), tasks_max))
     const left_ms = await fireUpTo(slice_tasks_max)
-      // A bug of the engine: the slice is tried again task by task, which finds the task at fault.
+      // A bug: the slice is retried task by task, to find the task at fault.
       .catch((error: unknown) => isolateFault(error, () => fireUpTo(1)))
       .catch((error: unknown) =>
         isolateFault(error, () => transactions.run((tx) => quarantineFirstDue(tx, conv_id))),
@@ -75,7 +75,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
 
   async function migrate(): Promise<void> {
     const [conv_id = ''] = to_migrate
-    // Before the step: an import meanwhile adds it again.
+    // Before the step: a concurrent import adds it again.
     to_migrate.delete(conv_id)
     const is_done = await transactions
       .run((tx) => migrateSlice(tx, conv_id, slice_tasks_max))
@@ -87,7 +87,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
     if (!is_done) to_migrate.add(conv_id)
   }
 
-  /** Reports a bug and continues with `otherwise`; a fault of the store is thrown on. */
+  /** Reports a bug and continues with `otherwise`; rethrows a fault of the store. */
   function isolateFault<T>(error: unknown, otherwise: () => Promise<T>): Promise<T> {
     if (isStoreUnavailable(error)) throw error
     parts.onBug(error)
@@ -121,7 +121,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
     },
     overdue_ms() {
       const now_ms = clock.now_ms()
-      // A 0 says that it is not known yet when the first one is due.
+      // 0: not known yet when the first one is due.
       const all = [firing_ms, schedules.earliest_ms(), ...due.values()]
       const overdue = all.filter((ms) => ms > 0 && ms < now_ms)
       return overdue.length === 0 ? undefined : overdue.reduce((one, other) => Math.min(one, other))
@@ -144,7 +144,7 @@ export function newTimers(parts: Parts, schedules: DueSchedules): Timers {
   }
 }
 
-/** The process whose timer is due first, and when the first timer of any other is due. */
+/** The process whose timer is due first, and when any other's is. */
 function earliest(due: ReadonlyMap<string, number>): {
   conv_id: string | undefined
   ms: number

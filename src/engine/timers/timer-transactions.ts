@@ -1,6 +1,6 @@
 /**
  * The transactions of the timers, each one bounded slice: fire due timers, run ready tasks, migrate
- * tasks from dropped nodes, remove ended tasks. Also the reads that find the next due time.
+ * tasks from dropped nodes, remove ended tasks. Also the reads of the next due times.
  */
 import {
   dueOf,
@@ -26,13 +26,13 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 
 export interface DueTimers {
-  /** conv_id → the due time of its first timer. */
+  /** conv_id → its first due time. */
   readonly due: ReadonlyMap<string, number>
   readonly to_migrate: readonly string[]
   readonly oldest_ended_ms: number | undefined
 }
 
-/** Reads one due key of each active process; nothing else is scanned. */
+/** Reads one due key per active process. */
 export function readTimers(view: View): DueTimers {
   const due = new Map<string, number>()
   const to_migrate: string[] = []
@@ -52,7 +52,7 @@ function firstDue(view: View, conv_id: string): number | undefined {
   return first === undefined ? undefined : timeOfKey(first.key).ms
 }
 
-/** Fires up to `tasks_max` timers due at `until_ms`; returns when the next one is due. */
+/** Fires up to `tasks_max` timers due at `until_ms`; returns the next due time. */
 export function fireDue(
   tx: Transaction,
   conv_id: string,
@@ -66,8 +66,8 @@ export function fireDue(
     // The rest fires in the next slice.
     if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
     const draft = loadTask(tx.store, taskOfKey(key))
-    // A due key without a readable task is removed, so that it does not fire again and again;
-    // `check` names the task. The key also goes if an earlier task of this slice has changed it.
+    // Removes a due key without a readable task, so that it does not fire for ever; `check` names
+    // the task. An earlier task of this slice may also have changed the key.
     if (draft === undefined || draft === 'damaged' || draft.task.due_ms !== timeOfKey(key).ms) {
       tx.store.del(key)
       continue
@@ -88,13 +88,13 @@ function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
   task.due_ms = 0
   if (migrateTask(tx, process, draft)) return
   tx.recordCount('timers_fired')
-  // The present definition counts, which may have changed since the timer was set.
+  // The present definition counts.
   const { time_semaphors = [] } = process.graph.nodes.get(task.node_id) ?? {}
   const semaphor = time_semaphors[task.semaphor_at] ?? time_semaphors[0]
   if (semaphor !== undefined) enterNode(tx, process, draft, semaphor.to_node_id, 'timer')
 }
 
-/** Quarantines the first due task of a process: it fails with the tag `internal_error`. */
+/** Fails the first due task of a process with the tag `internal_error`. */
 export function quarantineFirstDue(tx: Transaction, conv_id: string): number | undefined {
   const [first] = tx.store.scan({ ...dueUpTo(conv_id, tx.now_ms), limit: 1 })
   const draft = first && loadTask(tx.store, taskOfKey(first.key))
@@ -105,7 +105,7 @@ export function quarantineFirstDue(tx: Transaction, conv_id: string): number | u
   return firstDue(tx.store, conv_id)
 }
 
-/** Migrates up to `tasks_max` tasks from dropped nodes; true once only damaged ones are left. */
+/** Migrates up to `tasks_max` tasks; true once only damaged ones are left. */
 export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number): boolean {
   const process = tx.process(conv_id)
   if (process === undefined || process.record.status === 'paused') return true
@@ -131,7 +131,7 @@ export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number
   return true
 }
 
-/** Removes up to `tasks_max` tasks that ended by `until_ms`; returns the end of the oldest left. */
+/** Removes up to `tasks_max` tasks ended by `until_ms`; returns the end of the oldest left. */
 export function sweepEnded(
   tx: Transaction,
   until_ms: number,

@@ -1,8 +1,8 @@
 /**
- * Admits requests: the whole-request faults in the order of the fault table, the rate of a user,
- * and the bounds on ops that wait for the disk. On a full queue a server's request is refused,
- * because its caller can retry; a call of this process waits in line, up to a bound on memory, and
- * servers are refused meanwhile. While the store is unavailable every request is refused.
+ * Admits requests: whole-request faults in the order of the fault table, the rate of a user, and
+ * the bounds on ops that wait for the disk. On a full queue a server's request is refused, because
+ * its caller can retry; a call of this process waits in line, bounded by memory, and servers are
+ * refused meanwhile. While the store is unavailable every request is refused.
  */
 import { bytesOf } from '../../codec/json.ts'
 import { isOp } from '../../codec/op.ts'
@@ -13,14 +13,14 @@ import type { Caller, Op, OpResult } from '../../core/model.ts'
 import type { Store } from '../../store/store.ts'
 
 export interface Admission {
-  /** `ok`, or why no request of a server may enter now, be it a single op. */
+  /** `ok`, or why no server request, even of a single op, may enter now. */
   health(): 'ok' | WholeFaultCode
   checkRate(user: string): void
-  /** Takes as much as an op from the rate of the caller. Throws `rate_limited`. */
+  /** Charges the caller's rate for one op. Throws `rate_limited`. */
   payForRead(caller: Caller): void
   /**
-   * Reserves room and returns the bytes for `leave`. Throws the first whole-request fault;
-   * undefined if the request may and must `wait`. What `frees_room` also enters on a full disk.
+   * Reserves room; returns the bytes for `leave`, or undefined if the request must `wait`. Throws
+   * the first whole-request fault. `frees_room` also enters on a full disk.
    */
   enter(
     ops: readonly (Op | OpResult)[],
@@ -28,7 +28,7 @@ export interface Admission {
     may_wait: boolean,
     frees_room?: boolean,
   ): number | undefined
-  /** Calls `start` once room is reserved, or else `refuse` with the fault that came first. */
+  /** Calls `start` once room is reserved, or `refuse` with the first fault. */
   wait(
     ops: readonly (Op | OpResult)[],
     start: (bytes: number) => void,
@@ -36,16 +36,13 @@ export interface Admission {
   ): void
   leave(op_count: number, bytes: number): void
   hasLine(): boolean
-  /** What has entered and is not durable yet. */
+  /** Entered but not durable. */
   waiting(): { readonly ops: number; readonly bytes: number }
-  /**
-   * Whether the disk has room for timers and jobs: half the bound of callers, so accepted tasks
-   * still end.
-   */
+  /** Whether timers and jobs may run: at half the bound of callers, so accepted tasks still end. */
   hasRoom(): boolean
-  /** From now on takes only requests that may wait, those of the embedder. */
+  /** From now on admits only the embedder's requests. */
   drain(): void
-  /** Every later request, and each that waits, is refused with `shutting_down`. */
+  /** Refuses all requests, also waiting ones, with `shutting_down`. */
   close(): void
 }
 
@@ -53,14 +50,14 @@ export interface AdmissionOptions {
   readonly limits: Limits
   readonly store: Store
   readonly clock: Clock
-  /** Why the store has stopped writing, if it has. */
+  /** Why the store has stopped writing, if so. */
   readonly failure: () => Fault | undefined
 }
 
 /** The interval at which timers and jobs check a full disk again. */
 export const full_disk_ms = 1_000
 
-/** A waiting byte is written to the commit log and to pages that are half empty. */
+/** A waiting byte goes to the commit log and to half-empty pages. */
 const disk_bytes_per_byte = 3
 
 /** About what a waiting op takes beside its data. */
@@ -104,13 +101,13 @@ export function newAdmission(options: AdmissionOptions): Admission {
     return has_room ? undefined : 'no_space'
   }
 
-  /** Whether these ops may join the line; ops that never fit may not. */
+  /** Whether these ops may join the line; those that never fit may not. */
   function fitsLine(ops: number, bytes: number): boolean {
     if (ops > limits.queue_ops_max) return false
     return line_bytes + bytes + ops * waiting_op_bytes <= limits.waiting_bytes_max
   }
 
-  /** Starts or refuses the calls in line, as far as there is room. */
+  /** Starts or refuses waiting calls, as far as there is room. */
   function moveLine(): void {
     while (first !== undefined && (is_closed || !isQueueFull(first.ops, first.bytes))) {
       const { ops, bytes, start, refuse, next } = first
@@ -179,7 +176,7 @@ export function newAdmission(options: AdmissionOptions): Admission {
 
 export const isRead = (op: Op | OpResult): boolean => !isOp(op) || op.type === 'show'
 
-/** About what ops take in memory until they are durable. */
+/** About what ops take in memory until durable. */
 function bytesOfAll(ops: readonly (Op | OpResult)[]): number {
   let bytes = 0
   for (const op of ops) if (isOp(op) && op.type !== 'show') bytes += bytesOf(op.data.text)
@@ -198,7 +195,7 @@ interface Bucket {
 
 const sweep_buckets_min = 1024
 
-/** A rate of 0 limits nothing. */
+/** Rate 0: unlimited. */
 export function newRateLimit(ops_per_s: number, now_ms: () => number): RateLimit {
   if (ops_per_s === 0) return { check() {}, take() {} }
   const buckets = new Map<string, Bucket>()

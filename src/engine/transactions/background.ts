@@ -1,17 +1,16 @@
 /**
- * The loop for work in the background: timers, schedules, migrations, hand-over to handlers,
- * removal of ended tasks and old changes. What is due is data in the store. A step is one bounded
- * transaction or a few; kinds that are due take turns. On a full disk only kinds that free room
- * run.
+ * The loop for background work: timers, schedules, migrations, hand-over to handlers, removal of
+ * ended tasks and old changes. What is due is data in the store. A step is one or a few bounded
+ * transactions; kinds that are due take turns. On a full disk only kinds that free room run.
  */
 import { type Clock, newAlarm } from '../../core/clock.ts'
 import { isStoreClosed, isStoreUnavailable } from '../../core/faults.ts'
 import { type Admission, full_disk_ms } from './admission.ts'
 
 export interface Work {
-  /** When its next step is due; Infinity without one. */
+  /** Infinity without a step. */
   due_ms(): number
-  /** Rejects where the store takes nothing now: then the step is still due. */
+  /** Rejects if the store refuses for now: the step is still due. */
   step(): Promise<void>
   readonly frees_room?: true
 }
@@ -20,9 +19,9 @@ export interface Background {
   start(): void
   wake(): void
   isBusy(): boolean
-  /** Whether a bug has stopped it; it begins again at the next opening. */
+  /** A bug has stopped it until the next open. */
   isBroken(): boolean
-  /** Resolves once the step under way is done; none begins after that. */
+  /** Resolves once the current step is done. */
   stop(): Promise<void>
 }
 
@@ -30,7 +29,7 @@ export interface BackgroundOptions {
   readonly clock: Clock
   readonly admission: Admission
   readonly works: readonly Work[]
-  /** Called for a bug that a step has not isolated; the loop then stops. */
+  /** For a bug that a step has not isolated; the loop stops. */
   onBug(error: unknown): void
 }
 
@@ -41,7 +40,7 @@ export function newBackground(options: BackgroundOptions): Background {
   let is_started = false
   let is_stopped = false
   let is_broken = false
-  /** Nothing is tried before this time, because a full disk refused a commit. */
+  /** A full disk refused a commit: nothing is tried before. */
   let held_until_ms = 0
   let turn = 0
 

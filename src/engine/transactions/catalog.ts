@@ -1,7 +1,6 @@
 /**
- * A cache of processes by conv_id, and the aliases that name them. Each transaction reads the bytes
- * of the process record; a cached process is valid only while they are the same, so a rolled-back
- * change leaves no stale graph.
+ * A cache of processes by conv_id, and their aliases. Each transaction reads the process record; a
+ * cached process is valid only for the same bytes, so a rolled-back change leaves no stale graph.
  */
 import { parseStored } from '../../codec/json.ts'
 import {
@@ -31,7 +30,7 @@ export interface Process {
 
 export interface Catalog {
   find(view: View, conv_id: string): Process | undefined
-  /** Graphs of definitions that are about to be stored, so that they are not compiled again. */
+  /** Graphs about to be stored, to avoid a second compilation. */
   expect(versions: readonly Expected[]): void
 }
 
@@ -80,13 +79,13 @@ export function newCatalog(): Catalog {
   }
 }
 
-/** A stored definition compiles under the widest limits, whatever the limits are now. */
+/** A stored definition compiles under the widest limits, whatever they are now. */
 const widest = {
   node_id_chars_max: limitTable.node_id_chars_max.max,
   conv_id_chars_max: limitTable.conv_id_chars_max.max,
 }
 
-/** Throws for a mistake, because a stored definition was checked. Its handlers may be missing. */
+/** Throws for a mistake: a stored definition was checked. Its handlers may be missing. */
 export function compileStored(
   view: View,
   conv_id: string,
@@ -102,7 +101,7 @@ export function compileStored(
   return { graph, definition }
 }
 
-/** Resolves `@name`. Any other id, and a name without an alias, is returned as it is. */
+/** Resolves `@name`. Other ids, and unknown aliases, are returned as they are. */
 export function convIdOf(view: View, conv_id: string): string {
   if (!conv_id.startsWith('@')) return conv_id
   return view.get(aliasKey(conv_id.slice(1)))?.toString('utf8') ?? conv_id
@@ -121,7 +120,7 @@ export function putAlias(tx: Tx, { name, conv_id }: Alias): AliasResult {
   return { name, conv_id, state: old === undefined ? 'created' : 'updated' }
 }
 
-/** The name without its `@`. Throws `not_possible` for an invalid name. */
+/** Strips the `@`. Throws `not_possible` for an invalid name. */
 export function aliasName(given: string): string {
   const name = given.replace(/^@/, '')
   if (isAliasName(name)) return name

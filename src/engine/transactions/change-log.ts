@@ -1,8 +1,7 @@
 /**
- * Writes the changes of a transaction as one entry (codec/change-entry) within that transaction.
- * Entry numbers have no gaps and are never reused, because the last entry is never removed. An
- * entry has the time and the size of all before it, so two entries describe the window of kept
- * changes.
+ * Writes a transaction's changes as one entry (codec/change-entry). Numbers have no gaps and are
+ * never reused, because the last entry is never removed. An entry has its time and the size of all
+ * before it, so two entries describe the window of kept changes.
  */
 import { type ChangeWriter, headOfEntry, newChangeWriter } from '../../codec/change-entry.ts'
 import { changeKey, changeOfKey, keysOfType } from '../../codec/keys.ts'
@@ -12,14 +11,14 @@ import type { Tx, View } from '../../store/store.ts'
 export interface ChangeEntry {
   readonly n: number
   readonly at_ms: number
-  /** Bytes of all entries up to this one, removed ones included. */
+  /** All entries up to this one, including removed ones. */
   readonly bytes: number
 }
 
 export interface ChangeLog {
   begin(tx: Tx): void
   add(task: TaskRecord): void
-  /** Writes the entry; undefined where nothing has changed. */
+  /** Writes the entry; undefined without a change. */
   end(now_ms: number): ChangeEntry | undefined
 }
 
@@ -29,7 +28,7 @@ export const no_entry: ChangeEntry = { n: 0, at_ms: 0, bytes: 0 }
 export function newChangeLog(no_tx: Tx): ChangeLog {
   const writer = newChangeWriter()
   let tx = no_tx
-  /** The last entry, unless a commit was refused since: then the store does not have it. */
+  /** The last entry, unless a commit was refused since: then the store lacks it. */
   let last = no_entry
 
   return {
@@ -47,7 +46,7 @@ export function newChangeLog(no_tx: Tx): ChangeLog {
   }
 }
 
-/** Skips a number, so that a reader who has read up to the last entry gets `changes_gone`. */
+/** Skips a number, so that a reader at the last entry gets `changes_gone`. */
 export function leaveGap(tx: Tx, now_ms: number): void {
   const last = lastEntry(tx)
   if (last.n === 0) return

@@ -1,31 +1,29 @@
 /**
- * Notes what a transaction does to tasks for the flow counters, which count it after the commit.
- * This is on the path of each op, so a note only appends a number or a name to an array.
+ * Notes what a transaction does to tasks for the flow counters, which count it after the commit. On
+ * the path of each op, so a note only appends to an array.
  */
 import type { StatusCounts } from '../../codec/records.ts'
 import { statuses, type TaskRecord } from '../../codec/task-record.ts'
 
 export interface FlowNotes {
-  /** With a weight of 0 moves are not noted. A transaction that throws notes nothing. */
+  /** Weight 0: moves are not noted. A transaction that throws notes nothing. */
   begin(move_weight: number): void
   onMove(task: TaskRecord): void
   onSave(task: TaskRecord): void
-  /** The tasks of a node before this transaction and after it. */
   onNode(place: number, before: StatusCounts, after: StatusCounts): void
-  /** The tasks of a process before this transaction. */
   onStored(place: number, counts: StatusCounts): void
-  /** The place of a process, for ever. */
+  /** Never changes. */
   placeOf(conv_id: string): number
   end(): FlowEffects | undefined
 }
 
 export interface FlowEffects {
-  /** conv_id, the node that a task has left and the one it has entered, one after the other. */
+  /** Alternately conv_id, the node left and the node entered. */
   readonly moves: readonly string[]
-  /** How many moves each of them stands for. */
+  /** How many moves each stands for. */
   readonly move_weight: number
   readonly ends: readonly number[]
-  /** Where a count is (`place * statuses.length + status`) and by how much it changes, in turn. */
+  /** Alternately a place (`place * statuses.length + status`) and its change. */
   readonly changes: readonly number[]
   readonly stored: readonly { readonly place: number; readonly counts: StatusCounts }[]
   readonly has_failures: boolean

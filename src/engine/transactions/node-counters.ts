@@ -1,7 +1,7 @@
 /**
  * Counts the tasks in a node by status (key type node_count) over one transaction: a counter is
- * read when first needed and written once at the end. Running sums (key type sum) are written at
- * once. Counter objects outlive the transaction, but each transaction reads the numbers again.
+ * read when first needed and written once at the end; running sums (key type sum) are written at
+ * once. Counter objects outlive the transaction, but each one reads the numbers again.
  *
  * A process takes new tasks while it has fewer live ones than `tasks_max`. They are added up when
  * room may be short, at most once in a transaction. From then on arrivals use up the room;
@@ -28,7 +28,7 @@ export interface NodeCounters {
   add(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
   of(conv_id: string, node_id: string): number
   hasRoom(conv_id: string): boolean
-  /** The nodes with count semaphors whose live tasks have changed since the last call. */
+  /** Nodes with count semaphors whose live tasks changed since the last call. */
   takeChanges(): readonly CountChange[]
   end(flow: FlowNotes | undefined): void
 }
@@ -48,13 +48,13 @@ interface Counter {
   readonly now: StatusCounts
   reported: number
   transaction: number
-  /** The place of its process in the flow counters; -1 until needed. */
+  /** In the flow counters; -1 until needed. */
   place: number
 }
 
 interface ProcessCounters {
   readonly nodes: Map<string, Counter>
-  /** At least so many more live tasks fit. */
+  /** At least this many more live tasks fit. */
   room: number
   added_up: number
 }
@@ -186,7 +186,7 @@ export function liveTasksAt(view: View, conv_id: string, node_id: string): numbe
   return liveOf(decodeCounts(view.get(nodeCountKey(conv_id, node_id))))
 }
 
-/** The tasks of a process by node and status; a node without tasks is left out. */
+/** By node and status; without empty nodes. */
 export function countsByNode(view: View, conv_id: string): Map<string, StatusCounts> {
   const nodes = new Map<string, StatusCounts>()
   for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
@@ -203,7 +203,7 @@ export function addSums(
   for (const { name, value } of terms) {
     const key = sumKey(conv_id, node_id, name)
     const sum = decodeSum(tx.get(key)) + value
-    // An infinite sum would be no JSON number.
+    // An infinite sum is not a JSON number.
     const bounded = Math.max(-Number.MAX_VALUE, Math.min(sum, Number.MAX_VALUE))
     tx.put(key, encodeSum(bounded))
   }

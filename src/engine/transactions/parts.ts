@@ -1,4 +1,4 @@
-/** What most parts of an engine work with; `engine.ts` makes one of these and passes it to all. */
+/** What most parts of an engine share; `engine.ts` makes one. */
 import type { Chance, Clock } from '../../core/clock.ts'
 import type { Counters } from '../../core/counters.ts'
 import type { Emit } from '../../core/events.ts'
@@ -20,8 +20,8 @@ export interface Parts {
   readonly engine: EngineContext
   readonly admission: Admission
   readonly transactions: TransactionQueue
-  /** Called once work in the background may be due earlier than before. */
+  /** Background work may be due earlier than before. */
   wake(): void
-  /** Called for a bug: an exception that is not a Fault. */
+  /** For an exception that is not a Fault. */
   onBug(error: unknown): void
 }

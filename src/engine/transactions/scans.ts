@@ -1,6 +1,6 @@
 /**
- * Reads whole key types without blocking: in slices that each see one durable state, or from
- * process to process, skipping all keys of each.
+ * Reads whole key types without blocking: in slices of one durable state each, or one key per
+ * process.
  */
 import {
   after,
@@ -12,11 +12,11 @@ import {
 import { nextTurn } from '../../core/clock.ts'
 import type { Entry, Store, View } from '../../store/store.ts'
 
-/** Values may be long, so a slice also ends after this many bytes. */
+/** Values may be long, so bytes end a slice too. */
 const slice_bytes_max = 128 * 1024
 const scan_entries = 16
 
-/** Visits all entries of a type in order; returns how many there are. */
+/** Visits all entries of a type in order; returns their number. */
 export async function eachEntry(
   store: Pick<Store, 'view'>,
   type: KeyType,
@@ -47,7 +47,7 @@ export async function eachEntry(
   return visited
 }
 
-/** The processes with keys of a type that begins with the process, by one read each. */
+/** The processes with keys of a type that begins with the process, one read each. */
 export function processesWith(view: View, type: KeyType): string[] {
   const found: string[] = []
   let range = keysOfType(type)

@@ -1,7 +1,6 @@
 /**
- * The ids of new tasks: 4 bytes of seconds, the 5 random bytes of the file, 3 bytes of a counter.
- * Ids only rise: the last one is read for the first new task of a transaction and written at the
- * end.
+ * Ids of new tasks: 4 bytes of seconds, the file's 5 random bytes, a 3-byte counter. Ids only rise:
+ * the last one is read for the first new task of a transaction and written at the end.
  */
 import { idValue, metaKey, newId } from '../../codec/keys.ts'
 import type { Tx } from '../../store/store.ts'
@@ -18,7 +17,7 @@ const counter_bytes = 3
 const counter_max = 0xffffff
 const seconds_max = 0xffffffff
 
-/** `middle`: the random bytes of the file, in hex. */
+/** `middle`: the file's random bytes, in hex. */
 export function newTaskIds(no_tx: Tx, middle: string): TaskIds {
   let tx = no_tx
   let given: string | undefined

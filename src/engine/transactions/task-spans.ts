@@ -1,7 +1,7 @@
 /**
- * Notes the runs of traced tasks in a transaction: one for each time that a task has moved, failed
- * or ended. A transaction may run again, so spans are made of the notes after the commit
- * (traces.ts). A run has its last moves, and a transaction its first runs.
+ * Notes the runs of traced tasks in a transaction, one per move, failure or end; traces.ts makes
+ * spans of them after the commit, because a transaction may run again. A run has its last moves, a
+ * transaction its first runs.
  */
 import { is_over, type TaskRecord } from '../../codec/task-record.ts'
 import { type Attributes, isSampled, type TraceContext } from '../../core/tracing.ts'
@@ -9,7 +9,7 @@ import type { Process } from './catalog.ts'
 
 export interface TaskRun {
   readonly trace: TraceContext
-  /** The span of the op or job that made the task run; of another trace, perhaps. */
+  /** The op or job that made the task run, perhaps of another trace. */
   readonly cause: TraceContext | undefined
   readonly began_ms: number
   readonly ended_ms: number

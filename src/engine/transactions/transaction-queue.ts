@@ -1,11 +1,9 @@
 /**
  * The queue of everything that changes tasks: ops, timers, job results, retry and cancel. All
- * requests queued in one turn of the event loop run in order in one store transaction, and one
- * commit makes them durable; then the effects are published. Administration runs in separate
- * transactions, after everything queued before it.
- *
- * If a request throws, the transaction is rolled back and each of its requests runs again alone, so
- * that only the request at fault is rejected.
+ * requests of one turn of the event loop run in order in one store transaction and one commit; then
+ * the effects are published. Administration runs in separate transactions, after everything queued
+ * before it. If a request throws, the transaction is rolled back and its requests run again alone,
+ * so that only the one at fault is rejected.
  */
 import { type Clock, dropTurn, onNextTurn } from '../../core/clock.ts'
 import type { Store, Tx } from '../../store/store.ts'
@@ -17,11 +15,11 @@ import {
 } from './transaction.ts'
 
 export interface TransactionQueue {
-  /** Puts a request into the queue; it is settled once everything it did is durable. */
+  /** Queues a request; it settles once everything it did is durable. */
   enter(request: QueuedRequest): void
   /**
-   * Resolves with the value of `change` once it is durable; rejects with what it threw, or as
-   * `Store.update` does. `change` is synchronous and may run twice.
+   * Resolves with the value of `change` once durable; rejects with its throw, or as `Store.update`
+   * does. `change` is synchronous and may run twice.
    */
   run<T>(change: (tx: Transaction) => T): Promise<T>
   /** Like `Store.update`, after all requests queued before. */
@@ -36,7 +34,7 @@ export interface TransactionQueueOptions {
   publish(effects: CommitEffects): void
 }
 
-/** What waits for its turn. Neither `resolve` nor `reject` may throw. */
+/** Neither `resolve` nor `reject` may throw. */
 export interface QueuedRequest<Result = unknown> {
   /** Synchronous; it may run twice. */
   run(tx: Transaction): Result
@@ -44,7 +42,7 @@ export interface QueuedRequest<Result = unknown> {
   reject(error: unknown): void
 }
 
-/** A transaction ends after this much shown data, to bound the answers in memory. */
+/** Ends a transaction, to bound the answers in memory. */
 const shown_bytes_max = 1024 * 1024
 
 export function newTransactionQueue(options: TransactionQueueOptions): TransactionQueue {
@@ -65,7 +63,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     if (queue.length > 0) turn = onNextTurn(takeTurn)
   }
 
-  /** Runs requests from the first on in one transaction; returns how many it has run. */
+  /** Runs requests in one transaction; returns how many. */
   function transact(requests: readonly QueuedRequest[]): number {
     let started = requests.length
     let effects: CommitEffects | undefined
@@ -93,7 +91,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
     }
     const committed = store.update(runAll)
     if (thrown !== undefined && requests.length > 1) {
-      // All of it was rolled back; later requests must not overtake.
+      // All was rolled back; later requests must not overtake.
       committed.catch(() => {})
       for (const one of requests) transact([one])
       return started
@@ -131,10 +129,10 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
   }
 }
 
-/** A request has the moves of this many ops in one transaction. */
+/** A request may use the moves of this many ops in one transaction. */
 const full_budgets_max = 10
 
-/** Whether a transaction takes no further request, so that other work gets its turn. */
+/** Whether a transaction takes no more requests, so that other work gets its turn. */
 export function isSpent({ engine }: Transaction, moves: number): boolean {
   return moves >= full_budgets_max * engine.limits.moves_per_transaction_max
 }
@@ -145,7 +143,7 @@ export function beginRequest(tx: Transaction): void {
   tx.shown_bytes = 0
 }
 
-/** Called before each op, so that an op cannot use up the moves of the next one. */
+/** Call before each op, so that an op cannot use up the next one's moves. */
 export function beginOp(tx: Transaction): void {
   const each_max = tx.engine.limits.moves_per_transaction_max
   tx.moves_left = Math.min(each_max, each_max * full_budgets_max - tx.moves_made)

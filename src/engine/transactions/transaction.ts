@@ -1,8 +1,8 @@
 /**
- * The state that everything in one transaction shares: the store's transaction, node counters, the
- * last task id, the run queue, and the effects to publish after the commit. An engine reuses one
- * Transaction; `begin` resets it, also after a transaction that threw. Records that change with
- * every op are read once and written once, by `end`.
+ * The state shared within one transaction: the store's transaction, node counters, the last task
+ * id, the run queue, and the effects to publish after the commit. An engine reuses one Transaction;
+ * `begin` resets it, also after a throw. Records that change with every op are read and written
+ * once, by `end`.
  */
 import { grantKey, type Key } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
@@ -23,17 +23,17 @@ import type { Variables } from './variables.ts'
 export interface EngineContext {
   readonly catalog: Catalog
   readonly limits: Limits
-  /** The 5 random bytes of the file, in hex: the middle of each task id. */
+  /** The middle of each task id: the file's 5 random bytes, in hex. */
   readonly id_middle: string
   fraction(): number
   readonly variables: Variables
   handlerName(view: View, conv_id: string, title: string): string | undefined
   callbackUrl(process: Process, node_id: string): string | undefined
   areEndsWatched(): boolean
-  /** Get the key of each node_count that a transaction changes, before its commit. */
+  /** They get the key of each changed node_count, before its commit. */
   readonly count_listeners: ReadonlySet<(key: Key) => void>
   readonly is_traced: boolean
-  /** Notes for the next transaction; undefined while flow is not watched (flow/flow-counters). */
+  /** Notes for the next transaction; undefined while flow is not watched. */
   readonly flow: { notes(now_ms: number): FlowNotes | undefined }
 }
 
@@ -41,12 +41,12 @@ export interface ReadContext {
   readonly view: View
   readonly now_ms: number
   readonly engine: EngineContext
-  /** What the logic that runs now may still compute. */
+  /** The computation left to the current logic. */
   readonly steps: Steps
   process(conv_id: string): Process | undefined
-  /** The rights of a user to tasks of a process: `grant_bits`, 0 without a grant. */
+  /** `grant_bits`; 0 without a grant. */
   grantBits(user: string, conv_id: string): number
-  /** Live tasks in a node, with the changes of this transaction. */
+  /** Live tasks, with the changes of this transaction. */
   nodeCount(conv_id: string, node_id: string): number
 }
 
@@ -54,21 +54,21 @@ export interface Transaction extends ReadContext {
   readonly store: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
-  /** Adds to the number of tasks in a node with this status; an ended one counts while kept. */
+  /** Ended tasks count while kept. */
   countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
-  /** Whether the process takes one more live task; if not, `full` has it after the commit. */
+  /** For one more live task; if not, `full` has the process after the commit. */
   hasRoom(conv_id: string): boolean
   takeCountChanges(): readonly CountChange[]
   moves_left: number
-  /** The longest chain of moves without a wait that the current op has reached. */
+  /** The longest chain of moves without a wait in the current op. */
   chain_moves: number
   readonly run_queue: string[]
   readonly unanswered_callers: UnansweredCaller[]
   readonly passed: PassedNodes
-  /** The span whose work the current request is; undefined without a trace. */
+  /** The span of the current request; undefined without a trace. */
   cause: TraceContext | undefined
   readonly runs: TaskRuns | undefined
-  /** Undefined while there is no watcher. */
+  /** Undefined without a watcher. */
   readonly flow: FlowNotes | undefined
   moves_made: number
   shown_bytes: number
@@ -81,7 +81,7 @@ export interface Transaction extends ReadContext {
   recordFailure(failure: TaskFailure): void
 }
 
-/** The fields of the event `task_failed`; `code` is the tag of the failure. */
+/** Fields of the event `task_failed`; `code` is the failure's tag. */
 export interface TaskFailure {
   readonly conv_id: string
   readonly obj_id: string
@@ -96,22 +96,22 @@ export interface UnansweredCaller {
   readonly moves: number
 }
 
-/** The nodes that a task has entered by `go` since the last entry of its history. */
+/** Nodes entered by `go` since the task's last history entry. */
 export interface PassedNodes {
   task: TaskRecord | undefined
-  /** The last ones, as a ring of the size of a history. */
+  /** A ring of the size of a history. */
   readonly node_ids: string[]
   next: number
   count: number
 }
 
 export interface CommitEffects extends CountedTasks {
-  /** Timers that were set: conv_id → the earliest due time. */
+  /** Timers set: conv_id → the earliest due time. */
   timers: Map<string, number> | undefined
   job_ms: number | undefined
   has_ended: boolean
   entry: ChangeEntry | undefined
-  /** The tasks that have ended or failed, also those that are not kept. */
+  /** Tasks that ended or failed, also those not kept. */
   ends: Task[] | undefined
   failures: TaskFailure[] | undefined
   full: Set<string> | undefined
@@ -121,7 +121,7 @@ export interface CommitEffects extends CountedTasks {
 
 export interface ReusableTransaction {
   begin(tx: Tx, now_ms: number): Transaction
-  /** Writes counters and the last id. Undefined where there is nothing to publish. */
+  /** Writes counters and the last id. Undefined without anything to publish. */
   end(): CommitEffects | undefined
 }
 
@@ -247,7 +247,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
 
   return {
     begin(tx, now_ms) {
-      // A new map: a cleared one may keep the storage, and the values, of its largest size.
+      // A new map: a cleared one may keep its largest storage, with values.
       processes = new Map()
       ids.begin(tx)
       counters.begin(tx)

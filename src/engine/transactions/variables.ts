@@ -1,8 +1,7 @@
 /**
- * The variables that definitions read as `{{env_var[@name]}}`. Given values
- * (`EngineOptions.variables`, `setVariables`) live in memory only and come before those that
- * imports stored in the file. They may be secrets, so they are masked in the descriptions of
- * failures.
+ * Variables that definitions read as `{{env_var[@name]}}`. Given ones (`EngineOptions.variables`,
+ * `setVariables`) live in memory only and take precedence over imported ones in the file. They may
+ * be secrets, so failure descriptions mask them.
  */
 import {
   isNumberToken,
@@ -20,7 +19,7 @@ import type { Tx, View } from '../../store/store.ts'
 import type { GivenVariables, VariableResult } from '../api/process-api.ts'
 
 export interface Variables {
-  /** Replaces the given ones. Throws a TypeError for a value that is no plain JSON value. */
+  /** Throws a TypeError for a value that is not plain JSON. */
   give(variables: GivenVariables): void
   of(view: View, name: string): JsonValue | undefined
   masked(text: string): string
@@ -61,7 +60,7 @@ function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValu
   throw new TypeError(mistake.replace('data.value', () => `variable @${name.replace(/^@/, '')}`))
 }
 
-/** Stores what an import gives. A secret has no value; one stored under its name is removed. */
+/** Stores an imported variable. A secret has no value; it removes a stored one. */
 export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
   const key = variableKey(name)
   if (value === undefined) {
@@ -76,10 +75,10 @@ export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResu
 }
 
 const masked_chars_min = 8
-/** So many first characters of a value are masked as the whole value is. */
+/** This prefix of a value is masked like the whole value. */
 const compared_chars = 16
 
-/** The texts and numbers in a value that are long enough to mask, as descriptions show them. */
+/** Texts and numbers in a value that are long enough to mask, as descriptions show them. */
 export function textsIn(value: JsonValue): string[] {
   if (typeof value === 'string') {
     return [value, JSON.stringify(value).slice(1, -1)].filter(
@@ -91,7 +90,7 @@ export function textsIn(value: JsonValue): string[] {
   return isObject(value) ? Object.values(value).flatMap(textsIn) : []
 }
 
-/** The text with `***` in place of the secret, also of its beginning where the text was cut. */
+/** Replaces the secret by `***`, also its beginning where the text was cut. */
 export function withoutSecret(text: string, secret: string): string {
   const start = secret.slice(0, compared_chars)
   let masked = ''
