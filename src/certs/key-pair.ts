@@ -1,3 +1,4 @@
+/** The test for a client certificate with its private key, as a TLS connection presents it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 
 /**

@@ -35,7 +35,7 @@ export function newWasmMemory(bytes_min: number, bytes_max: number): WasmMemory 
  * Images of a WebAssembly memory as it was before any code. Restoring one undoes a run and makes
  * pointers into the memory valid again. Pages of zeros take no room.
  */
-/** By page; undefined for a page of zeros. */
+/** By page; undefined for a page of zeros, and for those that the memory has grown by since. */
 export type MemoryImage = readonly (Buffer | undefined)[]
 
 const zeros = Buffer.alloc(page_bytes)

@@ -20,7 +20,10 @@ import {
 } from './table.ts'
 
 export interface EngineMetricsOptions {
-  /** Default a new one. A register takes the metrics of one engine. */
+  /**
+   * Default a new one. A register takes the metrics of one engine; `collectDefaultMetrics` of
+   * prom-client adds those of the process.
+   */
   readonly register?: Registry
 }
 

@@ -61,7 +61,7 @@ export interface Store {
   isCheckpointSlow(): boolean
   /** Whether `bytes` are free; if not, and the disk is full, emits `no_space`. */
   hasRoom(bytes: number): boolean
-  /** Whether the disk was full and has not regained its minimum. */
+  /** Whether the disk was full and has not regained a little more than its minimum. */
   isFull(): boolean
   /** A sentence per damaged page of the file; none in memory. */
   damage(): Promise<string[]>

@@ -1,6 +1,6 @@
 /**
  * How a node joins its cluster: connects to a database with a known schema, and places its data
- * file in the commit log. A file from before the start of the log loads a snapshot.
+ * file in the commit log. A file from before its start loads a snapshot.
  */
 import type { Clock } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -29,7 +29,7 @@ const round_trips_tried = 3
 /** Two attempts for each of the three renewals. */
 const round_trips_per_lease = 6
 
-/** The data file, at a position from which the log continues. */
+/** The data file, at a position from which the commit log continues. */
 export async function join(joining: Joining): Promise<NodeFile> {
   const { connection, opening, status, settings } = joining
   const { partition, node } = settings

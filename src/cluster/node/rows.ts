@@ -1,7 +1,7 @@
 /**
  * The nodes of a cluster, a row per name: the instance that has the name, its `beat`, and the
- * position of its data file, after which truncation keeps the log. A name belongs to the instance
- * whose beat grows. Another instance takes the name once its own clock has seen no beat for
+ * position of its data file, after which truncation keeps the commit log. A name belongs to the
+ * instance whose beat grows. Another instance takes the name once its own clock has seen no beat for
  * `unchanged_ms_max`; a clean end frees it at once, and so does a restart with the same file, which
  * only one process can have.
  */
@@ -13,7 +13,7 @@ import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
 
 export interface NodeRow {
   readonly node: string
-  /** Position of the data file; the node needs the log after it. */
+  /** Position of the data file; the node needs the commit log after it. */
   readonly seq: number
   /** Position of the last frame, also in memory; a takeover continues there. */
   readonly reached: number

@@ -1,3 +1,4 @@
+/** Public types of the feed of committed changes (`Engine.changes`). */
 import type { Status, Task } from '../../core/model.ts'
 
 /**

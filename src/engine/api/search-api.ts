@@ -9,7 +9,10 @@
 import type { OpFaultCode } from '../../core/faults.ts'
 import type { Doc, Status, Task } from '../../core/model.ts'
 
-/** All given members must match. `{}` is every live task. At most 65,536 characters of JSON. */
+/**
+ * All given members must match. `{}` is every live task. `…since_ms` includes its time, `…until_ms`
+ * excludes it. At most 65,536 characters of JSON.
+ */
 export interface TaskFilter {
   /** Default: all processes. */
   readonly conv_id?: string | number

@@ -1,3 +1,4 @@
+/** Public types of `Engine.process`: the calls of one process, typed by its `defineProcess`. */
 import type { Caller, OpResult, Task } from '../../core/model.ts'
 import type { ProcessTypes } from '../../process/process-types.ts'
 import type { HandlerContext, HandlerOptions } from './handler-api.ts'

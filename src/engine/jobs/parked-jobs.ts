@@ -32,7 +32,7 @@ interface ParkedJob {
   readonly order: { readonly job: JobOrder['job'] | 'none' }
 }
 
-/** Per limit, and in all per concurrent job. */
+/** Parked jobs for each job that may run at once (`jobs_max`): for one limit, and for all. */
 const parked_each = 128
 const parked_in_all = 1_280
 

@@ -38,7 +38,7 @@ export interface Admission {
   hasLine(): boolean
   /** Entered but not durable. */
   waiting(): { readonly ops: number; readonly bytes: number }
-  /** Whether timers and jobs may run: at half the bound of callers, so accepted tasks still end. */
+  /** Disk room for timers and jobs: half the bound of callers, so accepted tasks still end. */
   hasRoom(): boolean
   /** From now on admits only the embedder's requests. */
   drain(): void

@@ -11,6 +11,7 @@ export interface FlowNotes {
   onMove(task: TaskRecord): void
   onSave(task: TaskRecord): void
   onNode(place: number, before: StatusCounts, after: StatusCounts): void
+  /** The tasks of a process before this transaction. */
   onStored(place: number, counts: StatusCounts): void
   /** Never changes. */
   placeOf(conv_id: string): number

@@ -40,7 +40,9 @@ const [path = '', parent = ''] = process.argv.slice(-2)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 try {
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-} catch {}
+} catch {
+  // Then it runs at the usual priority.
+}
 const opening = openWritableTree(path)
 opening.catch(() => {})
 const idle = newAlarm(systemClock, end)

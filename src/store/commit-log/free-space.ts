@@ -8,7 +8,7 @@ import type { LmdbTree } from '../lmdb/lmdb-tree.ts'
 export interface FreeSpace {
   /** As last read. */
   bytes(): number
-  /** At most a tenth of a second old. */
+  /** At most 100 ms old, unless plenty is free. */
   recentBytes(): number
   ask(): void
   committed(): void

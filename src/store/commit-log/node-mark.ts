@@ -1,6 +1,6 @@
 /**
  * Marks a data file as a node's copy, whose commit log is elsewhere: a value in LMDB under a key
- * that no backup copies. Without that log the file may lack answered commits, so only explicit
+ * that no backup copies. Without that one the file may lack answered commits, so only explicit
  * operator commands read it or make it standalone.
  */
 

@@ -1,3 +1,4 @@
+/** The priority of background threads. */
 import { readlinkSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { basename } from 'node:path'
@@ -8,6 +9,6 @@ export function lowerPriority(): void {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Not permitted: it runs at the usual priority.
+    // Then it runs at the usual priority.
   }
 }
