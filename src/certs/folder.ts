@@ -1,7 +1,8 @@
 /**
  * A folder of certificates: `ca.crt ca.key server.crt server.key`, and `NAME.crt NAME.key` for each
  * client. `certs init` and `certs client` write it; `serve --tls` reads it. No file is overwritten,
- * and a failed call removes the files it created. Keys have mode 0600, a new folder 0700. Only issuing needs `ca.key`.
+ * and a failed call removes the files it created. Keys have mode 0600, a new folder 0700. Only
+ * issuing needs `ca.key`.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'

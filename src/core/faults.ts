@@ -4,8 +4,8 @@
  *
  * `whole` faults answer a whole request, `op` faults one op, `admin` faults administration calls
  * and waits. Op faults are values in results; the others are thrown. Calls without op results throw
- * five op faults too: `conv_not_found` (administration), `task_damaged` and `not_found_task` (a task
- * that is read or waited for), `wrong_validate_params` (a schema), `access_denied` (a client
+ * five op faults too: `conv_not_found` (administration), `task_damaged` and `not_found_task` (a
+ * task that is read or waited for), `wrong_validate_params` (a schema), `access_denied` (a client
  * certificate). A malformed option or argument throws a RangeError or TypeError.
  */
 

@@ -1,9 +1,9 @@
 /**
  * The nodes of a cluster, a row per name: the instance that has the name, its `beat`, and the
  * position of its data file, after which truncation keeps the commit log. A name belongs to the
- * instance whose beat grows. Another instance takes the name once its own clock has seen no beat for
- * `unchanged_ms_max`; a clean end frees it at once, and so does a restart with the same file, which
- * only one process can have.
+ * instance whose beat grows. Another instance takes the name once its own clock has seen no beat
+ * for `unchanged_ms_max`; a clean end frees it at once, and so does a restart with the same file,
+ * which only one process can have.
  */
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
