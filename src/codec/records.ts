@@ -17,6 +17,8 @@ export interface ProcessRecord {
   readonly hash: string
   /** The dropped nodes that still have tasks, each with the node to which they migrate. */
   readonly moves: Readonly<Record<string, string>>
+  /** How many nodes answer calls from a stub; absent for none. */
+  readonly stubs?: number
   /** Absent while its webhook is closed. */
   readonly webhook?: WebhookRecord | undefined
 }

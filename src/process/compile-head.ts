@@ -89,7 +89,7 @@ function readTitle({ title }: JsonObject, place: string, mistakes: string[]): st
   return ''
 }
 
-/** By `obj_type`. The public editor can answer nodes of 4 from a stub; here they are run. */
+/** By `obj_type`. Nodes of 4 answer their calls from a stub (logics/stub). */
 export const node_kinds: readonly NodeKind[] = ['logic', 'start', 'end', 'escalation', 'logic']
 
 /** What is read of all nodes before any logics are compiled, so that targets are known. */

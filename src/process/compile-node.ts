@@ -16,6 +16,7 @@ import { handlerKind } from './logics/api-callback.ts'
 import { sumNames } from './logics/api-sum.ts'
 import { fail } from './logics/failures.ts'
 import { isAbsent, mapObjects } from './logics/members.ts'
+import { stubOf } from './logics/stub.ts'
 import { kindOf, whyNotRun } from './logics/table.ts'
 import { quoted, type Report, reportAt, truncated } from './report.ts'
 import { expansionOf } from './templates/parser.ts'
@@ -41,7 +42,9 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   const options = optionsOf(raw.options, report)
   const condition = kind === 'end' ? {} : conditionOf(raw.condition, report)
   const raw_logics = listIn(condition, 'logics', report)
-  const logics = compileLogics(raw_logics, report, rules)
+  const is_stub = Number(raw.obj_type) === 4
+  const stub = is_stub ? stubOf(condition.stub) : undefined
+  const logics = compileLogics(raw_logics, report, rules, stub)
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
@@ -59,6 +62,7 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
     sum_names: sumNames(raw_logics),
     save_task: options.save_task === true,
     direct_url: options.direct_url === true,
+    is_stub: is_stub && logics.some(({ type }) => type === 'api_rpc'),
   }
 }
 
@@ -118,9 +122,15 @@ function listIn(condition: JsonObject, name: string, report: Report): readonly J
   return []
 }
 
-function compileLogics(list: readonly JsonValue[], report: Report, rules: HandlerRules): Logic[] {
+function compileLogics(
+  list: readonly JsonValue[],
+  report: Report,
+  rules: HandlerRules,
+  stub: LogicKind | undefined,
+): Logic[] {
   return mapObjects(list, 'logics', report, (raw, place) => {
-    const kind = kindOf(raw) ?? handlerKindOf(raw, place, rules)
+    const is_stub = raw.type === stub?.type
+    const kind = (is_stub ? stub : kindOf(raw)) ?? handlerKindOf(raw, place, rules)
     return compileLogic(kind, raw, reportAt(report, `${place} ${kind.type}`))
   })
 }

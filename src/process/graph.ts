@@ -34,6 +34,8 @@ export interface GraphNode {
   readonly save_task: boolean
   /** On a start node: an import of it opens the webhook of the process. */
   readonly direct_url: boolean
+  /** Its calls of processes are answered from a stub. */
+  readonly is_stub: boolean
 }
 
 export interface ParamMistake {

@@ -239,4 +239,15 @@ export const fileChecks: readonly Check[] = [
         ),
       ),
   },
+  {
+    name: 'stubs',
+    looks_at: 'processes whose calls of others are answered from a stub',
+    judge: ({ inside }) =>
+      inside?.diagnosis.stubs.map(({ conv_id, nodes }) =>
+        warn(
+          `process ${conv_id} answers the calls of ${nodes} nodes from stubs`,
+          `\`npx conveyor process show ${shellWord(conv_id)}\` names them; import it without stubs`,
+        ),
+      ),
+  },
 ]

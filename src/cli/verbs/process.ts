@@ -195,7 +195,7 @@ function pageOf(found: AdminValue<'process.show'>, shown: readonly TaskView[]): 
     node.title,
     node.kind,
     ...[node.tasks, by_status.failed, ended((of) => by_status[of])].map(String),
-    node.waits_for.join(', ') || '-',
+    (node.is_stub === true ? 'stub' : node.waits_for.join(', ')) || '-',
     ...(has_handlers ? [node.handler ?? '-'] : []),
     node.to.map((id) => titles.get(id) ?? id).join(', ') || '-',
     node.id,

@@ -42,9 +42,10 @@ export function graphOf(definition_text: string): Graph {
       const to = typeof to_id === 'string' ? places.get(to_id) : undefined
       if (to !== undefined) edges.push({ from, to, kind: edge, label })
     }
+    const is_stub = Number(node.obj_type) === 4
     const has_timer = semaphors.some(({ type }) => type === 'time')
     const does = [
-      ...logics.flatMap((logic) => doesOf(logic) ?? []),
+      ...logics.flatMap((logic) => doesOf(logic, is_stub) ?? []),
       ...(has_timer ? ['timer'] : []),
     ]
     return {

@@ -25,7 +25,12 @@ const logic_words: Readonly<Record<string, readonly [does: string, fails: string
   ...Object.fromEntries(handler_types.map((type) => [type, [`handler ${type}`, 'handler fails']])),
 }
 
-export function doesOf({ type, mode, throw_exception }: JsonObject): string | undefined {
+/** `is_stub`: the node answers its calls from a stub. */
+export function doesOf(
+  { type, mode, throw_exception }: JsonObject,
+  is_stub: boolean,
+): string | undefined {
+  if (type === 'api_rpc' && is_stub) return 'answer from a stub'
   if (type === 'go' || type === 'go_if_const') return undefined
   if (type === 'api_copy' && mode === 'modify') return 'modify a task'
   if (type === 'api_rpc_reply' && String(throw_exception) === 'true') return 'reply an exception'

@@ -26,6 +26,8 @@ export interface ProcessDetails extends ProcessInfo {
     readonly tasks: number
     readonly by_status: Readonly<Record<Status, number>>
     readonly to: readonly string[]
+    /** Its calls of processes are answered from a stub. */
+    readonly is_stub?: true
     /** What tasks in it wait for: `callback`, `timer`, `call`. */
     readonly waits_for: readonly string[]
     /** The registered handler of the node. */

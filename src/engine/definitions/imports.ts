@@ -179,12 +179,14 @@ function putVersion(
   const old = catalog.find(tx, conv_id)
   if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
   const version = (old?.record.version ?? 0) + 1
+  const stubs = [...graph.nodes.values()].filter(({ is_stub }) => is_stub).length
   const record: ProcessRecord = {
     title: graph.title,
     status: old?.record.status ?? graph.status,
     version,
     hash,
     ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
+    ...(stubs === 0 ? {} : { stubs }),
     moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
     webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, nonce),
   }

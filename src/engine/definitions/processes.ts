@@ -227,6 +227,7 @@ function showProcess(
       return {
         ...{ id, title, kind, tasks: liveOf(by_status), by_status, to: edges.get(id) ?? [] },
         waits_for: nodeWaits(node),
+        ...(node.is_stub ? { is_stub: true } : {}),
         ...(handler === undefined ? {} : { handler }),
       }
     }),

@@ -48,6 +48,8 @@ export interface Diagnosis {
     readonly late_ms?: number
   }[]
   readonly paused: readonly { readonly conv_id: string; readonly live: number }[]
+  /** Processes with nodes that answer calls from a stub. */
+  readonly stubs: readonly { readonly conv_id: string; readonly nodes: number }[]
   readonly jobs: {
     readonly waiting: number
     readonly oldest_ms?: number
@@ -105,12 +107,14 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
   const counted = countsOf(view)
   const records = view.scan({ ...keysOfType('process'), limit: bounds.processes })
   const paused: Diagnosis['paused'][number][] = []
+  const stubs: Diagnosis['stubs'][number][] = []
   let has_webhook = false
   const processes: Diagnosis['processes'][number][] = []
   for (const { key, value } of records) {
     const conv_id = processOfKey(key)
-    const { title, status, webhook } = decodeRecord<ProcessRecord>(value)
+    const { title, status, stubs: nodes, webhook } = decodeRecord<ProcessRecord>(value)
     if (webhook !== undefined) has_webhook = true
+    if (nodes !== undefined) stubs.push({ conv_id, nodes })
     const { failed = 0, live = 0 } = counted.get(conv_id) ?? {}
     if (status === 'paused') paused.push({ conv_id, live })
     const late_ms = status === 'paused' ? 0 : lateness(view, conv_id, now_ms)
@@ -127,6 +131,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     newest_ms: newest === undefined ? 0 : idTime_ms(taskOfKey(newest.key)),
     processes,
     paused,
+    stubs,
     jobs: jobsOf(view, now_ms),
     schedules: schedulesOf(view, now_ms),
     has_webhook,

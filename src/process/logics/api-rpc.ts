@@ -10,7 +10,7 @@
  */
 import { docOfValue, isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
-import type { Command, EvaluationContext, LogicKind } from '../logic.ts'
+import type { Command, EvaluationContext, FailCommand, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
@@ -26,7 +26,8 @@ import {
   readWord,
 } from './members.ts'
 
-const tags = { convert: 'rpc_task_wrong_convert_param' }
+/** Tags of `rpc` that do not follow from its name. */
+export const rpc_tags = { convert: 'rpc_task_wrong_convert_param' }
 
 export const apiRpc: LogicKind = {
   type: 'api_rpc',
@@ -41,32 +42,55 @@ export const apiRpc: LogicKind = {
       const data = assignedData(assignments, expansion, sends_all)
       return conv && data && { command: 'call', conv, doc: docOfValue(data), err_node_id }
     }
-    return expanding('rpc', err_node_id, make, tags)
+    return expanding('rpc', err_node_id, make, rpc_tags)
   },
 }
 
 export const apiRpcReply: LogicKind = {
   type: 'api_rpc_reply',
   compile(raw, report) {
-    const assignments = readReply(raw, report)
-    const throws = readFlag(raw, 'throw_exception', report)
-    const reasonIn = readReason(raw, report)
+    const replyOf = compileReply(raw, report)
     const err_node_id = readErrorNode(raw, report)
     return {
       err_node_id,
       run(context) {
-        const expansion = expansionOf(context)
-        const reply = assignedData(assignments, expansion)
-        const failure =
-          reply === undefined ? failedExpansion('rpc_reply', expansion, err_node_id) : undefined
-        const data = docOfValue(reply ?? {})
-        if (!throws) return failure ?? { command: 'reply', data }
-        const reason = reasonIn(context) || (failure?.description ?? '')
+        const { data = {}, failure, reason } = replyOf(context, err_node_id)
+        const doc = docOfValue(data)
+        if (reason === undefined) return failure ?? { command: 'reply', data: doc }
         const leads_on = err_node_id !== undefined
-        return { command: 'reply_exception', data, reason, failure: leads_on ? failure : undefined }
+        return {
+          command: 'reply_exception',
+          data: doc,
+          reason,
+          failure: leads_on ? failure : undefined,
+        }
       },
     }
   },
+}
+
+/** Makes a reply; `failure` says why it has no data, `reason` is that of an exception. */
+export type ReplyOf = (
+  context: EvaluationContext,
+  err_node_id: string | undefined,
+) => {
+  readonly data: JsonObject | undefined
+  readonly failure: FailCommand | undefined
+  readonly reason: string | undefined
+}
+
+export function compileReply(raw: JsonObject, report: Report): ReplyOf {
+  const assignments = readReply(raw, report)
+  const throws = readFlag(raw, 'throw_exception', report)
+  const reasonIn = readReason(raw, report)
+  return (context, err_node_id) => {
+    const expansion = expansionOf(context)
+    const data = assignedData(assignments, expansion)
+    const failure =
+      data === undefined ? failedExpansion('rpc_reply', expansion, err_node_id) : undefined
+    const reason = throws ? reasonIn(context) || (failure?.description ?? '') : undefined
+    return { data, failure, reason }
+  }
 }
 
 /** The text of `exception_reason`, or why it could not be made. */

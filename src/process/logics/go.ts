@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../core/model.ts'
 import { steps_passed } from '../definition-limits.ts'
-import type { Command, LogicKind } from '../logic.ts'
+import type { Command, EvaluationContext, LogicKind } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
 import { fail } from './failures.ts'
@@ -34,18 +34,27 @@ export const goIfConst: LogicKind = {
     const conditions = parseConditions(raw, report)
     return {
       run(context) {
-        for (const holds of conditions) {
-          const is_held = holds(context)
-          if (is_held !== true) return is_held === false ? next : endless
-        }
-        return go
+        const holds = allHold(conditions, context)
+        return holds === undefined ? endless : holds ? go : next
       },
     }
   },
 }
 
+/** Undefined where a pattern takes more steps than are left. */
+export function allHold(
+  conditions: readonly Condition[],
+  context: EvaluationContext,
+): boolean | undefined {
+  for (const condition of conditions) {
+    const holds = condition(context)
+    if (holds !== true) return holds
+  }
+  return true
+}
+
 /** Older definitions have one condition, in the logic itself. */
-function parseConditions(raw_logic: JsonObject, report: Report): Condition[] {
+export function parseConditions(raw_logic: JsonObject, report: Report): Condition[] {
   const conditions = raw_logic.conditions ?? (raw_logic.fun === undefined ? [] : [raw_logic])
   if (!Array.isArray(conditions)) {
     report.mistake(`conditions is ${quoted(conditions)}, an array was expected`)
