@@ -7,7 +7,7 @@
  * |----|-------------|-------------------------|-----------------|---------------------------------
  * | 01 | meta        | name                    | by name         | format and file id exist
  * | 02 | user        | user                    | user record     |
- * | 03 | secret      | user, n (4)             | secret record   | names a user, or of addresses
+ * | 03 | secret      | user, n (4)             | secret record   | of user, webhook, addresses
  * | 04 | certificate | name                    | whom it acts as | a user, all or nobody
  * | 05 | grant       | user, conv              | bits (1)        | names a user
  * | 06 | process     | conv                    | process record  | its version is stored

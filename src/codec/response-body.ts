@@ -46,8 +46,11 @@ export function renderOneResult(result: OpResult): string {
 }
 
 /** For a request that was refused as a whole. */
-export function renderFault(code: WholeFaultCode, description: string): string {
-  return `{"request_proc":"${code}","ops":[],"description":${JSON.stringify(description)}}`
+export function renderFault(
+  request_proc: WholeFaultCode | 'access_denied',
+  description: string,
+): string {
+  return `{"request_proc":"${request_proc}","ops":[],"description":${JSON.stringify(description)}}`
 }
 
 /** Version 1: `id` only where one was sent, `obj_id` not for a modify. */

@@ -22,6 +22,7 @@ import { quoted, type Report, reportAt, truncated } from './report.ts'
 import { expansionOf } from './templates/parser.ts'
 import { compileTemplate } from './templates/template.ts'
 import { doubleOf, textOf } from './values.ts'
+import { readLock } from './webhook-lock.ts'
 
 /** What is known of logics that this program does not run. */
 export interface HandlerRules {
@@ -62,6 +63,7 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
     sum_names: sumNames(raw_logics),
     save_task: options.save_task === true,
     direct_url: options.direct_url === true,
+    lock: kind === 'start' ? readLock(options, report) : undefined,
     is_stub: is_stub && logics.some(({ type }) => type === 'api_rpc'),
   }
 }

@@ -2,6 +2,7 @@
 import type { Doc } from '../core/model.ts'
 import type { Steps } from './definition-limits.ts'
 import type { EvaluationContext, Logic } from './logic.ts'
+import type { Template } from './templates/template.ts'
 
 /** Creates a signal task when the node's task count reaches the value, and when it falls below. */
 export interface CountSemaphor {
@@ -34,8 +35,19 @@ export interface GraphNode {
   readonly save_task: boolean
   /** On a start node: an import of it opens the webhook of the process. */
   readonly direct_url: boolean
+  /** On a start node: what a request to the webhook needs. */
+  readonly lock: WebhookLock | undefined
   /** Its calls of processes are answered from a stub. */
   readonly is_stub: boolean
+}
+
+/** `unknown`: no request opens it. */
+export type WebhookLock = 'unknown' | BasicLock
+
+export interface BasicLock {
+  readonly login: Template
+  /** Constant `***` for a stored secret. */
+  readonly secret: Template
 }
 
 export interface ParamMistake {

@@ -115,7 +115,8 @@ export const processVerbs: readonly Verb[] = [
     notes: [
       'The address of the webhook is enough to make tasks, and the callback address of a node to',
       'let a task go on that waits there. With --basic-auth a request to the webhook must also',
-      'carry HTTP basic credentials: the id and the secret of the user.',
+      'carry HTTP basic credentials: the id and the secret of the user. A definition with a login',
+      'of its own (type_auth) asks for that instead.',
     ],
     run: showWebhook,
   },
@@ -153,7 +154,7 @@ async function showWebhook(given: Given, io: Io): Promise<Exit> {
   )
   const page = fields([
     ['webhook', found.address ?? '-'],
-    ['user', found.user ?? undefined],
+    ['user', found.has_login ? 'the login of its definition' : (found.user ?? undefined)],
     ...found.callbacks.map(({ node_id, address }) => [`callback ${node_id}`, address] as const),
   ])
   return printDone(given, io, found, page)

@@ -9,13 +9,16 @@ import { address_secret, keysOfType, processKey, processOfKey } from '../../code
 import { isName } from '../../codec/op.ts'
 import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../../codec/records.ts'
 import type { CallbackRules } from '../../process/logic.ts'
+import { credentialsOf, isStored } from '../../process/webhook-lock.ts'
 import type { View } from '../../store/store.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Parts } from '../transactions/parts.ts'
 import type { Secrets } from './secrets.ts'
 import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
+import { newWebhookLocks, type WebhookLocks } from './webhook-locks.ts'
 
 export interface Addresses {
+  readonly locks: WebhookLocks
   /** Makes the file's secret if there is none. Rejects with `key_missing`. */
   prepare(): Promise<void>
   readonly public_url: string | undefined
@@ -30,9 +33,16 @@ export interface Addresses {
   /** Call after a process was stored or removed, or its webhook changed. */
   onProcessChanged(conv_id: string): void
   /** The open webhook with this hash. Rejects with `store_failed` like `users.secrets`. */
-  findWebhook(conv_id: string, hash: string): Promise<WebhookRecord | undefined>
+  findWebhook(conv_id: string, hash: string): Promise<OpenWebhook | undefined>
   /** The rules of the node with this hash, also of one that takes no callbacks any more. */
   findCallback(conv_id: string, node_id: string, hash: string): Promise<CallbackRules | undefined>
+}
+
+/** An open webhook, and what a request needs. */
+export interface OpenWebhook {
+  readonly user: string | undefined
+  /** `login:secret` of the definition; `none` lets nobody in. Absent without a lock. */
+  readonly lock?: { readonly credentials: string | undefined }
 }
 
 const default_rules: CallbackRules = { is_sync: true, id_path: [] }
@@ -42,11 +52,12 @@ const no_nonce = '0'.repeat(32)
 
 /** Throws a RangeError for an invalid `public_url`. */
 export function newAddresses(
-  { store, catalog, limits }: Parts,
+  { store, catalog, limits, engine }: Parts,
   secrets: Secrets,
   given_url: string | undefined,
 ): Addresses {
   const public_url = readPublicUrl(given_url)
+  const locks = newWebhookLocks(secrets)
   let url = public_url
 
   const hasSecret = (): boolean => secrets.known(address_secret).length > 0
@@ -91,6 +102,7 @@ export function newAddresses(
   }
 
   const addresses: Addresses = {
+    locks,
     prepare: () =>
       secrets.inTurn(async () => {
         if (!hasSecret()) await secrets.add(() => address_secret)
@@ -114,8 +126,16 @@ export function newAddresses(
       if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
       const [nonce] = secretsIn(await noncesToCompare(), nameIn(conv_id))
       if (!isHashOf(hash, webhookParts(conv_id, nonce as string))) return undefined
-      const webhook = await store.view((view) => webhookOf(view, conv_id))
-      return webhook?.nonce === nonce ? webhook : undefined
+      return store.view((view) => {
+        const process = catalog.find(view, conv_id)
+        const { nonce: open, user } = process?.record.webhook ?? {}
+        const lock = process?.graph.nodes.get(process.graph.start_id)?.lock
+        if (open !== nonce || lock === 'unknown') return undefined
+        if (lock === undefined) return { user }
+        const secret = isStored(lock) ? locks.secretOf(conv_id) : undefined
+        const variable = (name: string) => engine.variables.of(view, name)
+        return { user: undefined, lock: { credentials: credentialsOf(lock, variable, secret) } }
+      })
     },
     onProcessChanged: (conv_id) => void changed.add(conv_id),
     async findCallback(conv_id, node_id, hash) {

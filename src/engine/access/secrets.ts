@@ -43,6 +43,11 @@ export interface Secrets {
   add(ownerIn: (tx: Tx) => string): Promise<OwnSecret>
   /** Adds a secret; old ones stay valid for `grace_ms`. Rejects with `key_missing`. */
   rotate(owner: string, grace_ms: number, check: (tx: Tx) => void): Promise<OwnSecret>
+  /**
+   * Encrypts the only secret of an owner, or none; `put` it in a transaction, and `keep` it once
+   * that is committed, all in one turn. Rejects with `key_missing`.
+   */
+  give(owner: string, plain: string | undefined): Promise<GivenSecret>
   /** Call after the store has removed an owner's secrets. */
   forget(owner: string): void
   /**
@@ -50,6 +55,11 @@ export interface Secrets {
    * renews the secret of addresses.
    */
   rekey(secret_key: string | undefined, forgets: boolean): Promise<Rekeyed & { secrets: number }>
+}
+
+export interface GivenSecret {
+  put(tx: Tx): void
+  keep(): void
 }
 
 export interface KeyState {
@@ -148,16 +158,24 @@ export async function openSecrets(
     const check = encryptionKey.check()
     const owner = await store.update((tx) => {
       const owner = ownerIn(tx)
-      if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
-      for (const { key } of tx.scan({ ...secretsOf(owner), limit: Infinity })) tx.del(key)
-      for (const one of secrets) {
-        putSecret(tx, owner, one, encryptionKey.encrypt(aboutSecret(owner, one.n), one.plain))
-      }
+      write(tx, owner, secrets, check)
       return owner
     })
+    keep(owner, secrets)
+    return owner
+  }
+
+  function write(tx: Tx, owner: string, secrets: readonly Secret[], check: string): void {
+    if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
+    for (const { key } of tx.scan({ ...secretsOf(owner), limit: Infinity })) tx.del(key)
+    for (const one of secrets) {
+      putSecret(tx, owner, one, encryptionKey.encrypt(aboutSecret(owner, one.n), one.plain))
+    }
+  }
+
+  function keep(owner: string, secrets: Secret[]): void {
     kept.set(owner, secrets)
     to_compare = undefined
-    return owner
   }
 
   return {
@@ -200,6 +218,15 @@ export async function openSecrets(
         return owner
       })
       return { owner, secret: made.plain }
+    },
+    async give(owner, plain) {
+      await prepare()
+      const secrets = plain === undefined ? [] : [{ n: 1, plain, until_ms: undefined }]
+      const check = encryptionKey.check()
+      return {
+        put: (tx) => write(tx, owner, secrets, check),
+        keep: () => keep(owner, secrets),
+      }
     },
     forget(owner) {
       kept.delete(owner)

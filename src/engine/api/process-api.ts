@@ -48,6 +48,8 @@ export interface WebhookInfo {
   readonly conv_id: string
   /** Null while closed. */
   readonly address: string | null
+  /** Whether the definition asks for a login. */
+  readonly has_login: boolean
   /** The user whose credentials a request needs. */
   readonly user: string | null
   readonly callbacks: readonly { readonly node_id: string; readonly address: string }[]

@@ -19,6 +19,7 @@ import {
 import type { DefinitionItem } from '../../process/export-file.ts'
 import type { Graph } from '../../process/graph.ts'
 import { idText } from '../../process/values.ts'
+import { hideSecret } from '../../process/webhook-lock.ts'
 import type { Handlers } from '../jobs/handlers.ts'
 
 export interface NewVersion {
@@ -28,6 +29,8 @@ export interface NewVersion {
   readonly text: string
   readonly hash: string
   readonly graph: Graph
+  /** The secret of its webhook's lock, which `text` does not have. */
+  readonly lock_secret: string | undefined
   readonly warnings: readonly string[]
 }
 
@@ -90,6 +93,7 @@ export function* compileAll(
   const all_warnings: Mistake[] = []
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
+    const lock_secret = hideSecret(definition)
     const compiled = yield* compileInSlices(definition, limits, handlers.mayRun)
     const { graph, warnings } = compiled
     const named = idText(definition.obj_id)
@@ -115,7 +119,7 @@ export function* compileAll(
       hash.update(piece)
       yield
     }
-    versions.push({ conv_id, place, text, hash: hash.digest('hex'), graph, warnings })
+    versions.push({ conv_id, place, text, hash: hash.digest('hex'), graph, lock_secret, warnings })
   }
   return { versions, mistakes, warnings: all_warnings }
 }

@@ -14,6 +14,7 @@ import type { ExportSource } from '../../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../../process/export-items.ts'
 import { callback_url } from '../../process/templates/path.ts'
 import type { Store, Tx, View } from '../../store/store.ts'
+import type { GivenSecret } from '../access/secrets.ts'
 import type {
   ImportResult,
   Processes,
@@ -57,11 +58,15 @@ export function newImporter(
     /** Handlers named for a process but for none of its nodes. */
     let idle: { conv_id: string; handler: string }[] = []
     const nonces = versions.map(() => newNonce(chance))
-    const putAll = (tx: Tx): ImportResult => {
+    const locks = versions.map(({ conv_id, graph, lock_secret }) =>
+      addresses.locks.changeOf(conv_id, graph, lock_secret),
+    )
+    const putAll = (tx: Tx, secrets: readonly (GivenSecret | undefined)[]): ImportResult => {
       const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
       const puts = versions.map((version, at) =>
         putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
       )
+      for (const one of secrets) one?.put(tx)
       const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
       const stored = items.variables.map((item) => putVariable(tx, item))
       idle = []
@@ -76,6 +81,7 @@ export function newImporter(
         return {
           conv_id,
           ...(puts[at] as Stored),
+          ...(locks[at] !== undefined && puts[at]?.state === 'unchanged' ? is_updated : {}),
           warnings: [
             ...warnings,
             ...waitWarnings(waits_for),
@@ -86,9 +92,11 @@ export function newImporter(
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     }
-    if (dry_run) return undone(store, putAll).catch(refuse)
+    if (dry_run) return undone(store, (tx) => putAll(tx, [])).catch(refuse)
     catalog.expect(versions)
-    const result = await store.update(putAll).catch(refuse)
+    const result = await addresses.locks
+      .change(locks, (secrets) => store.update((tx) => putAll(tx, secrets)))
+      .catch(refuse)
     await store.view((view) => {
       for (const { conv_id } of versions) catalog.find(view, conv_id)
     })
@@ -152,6 +160,9 @@ async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
     })
   return values.at(-1) as T
 }
+
+/** Another secret of a webhook changes no version. */
+const is_updated = { state: 'updated' } as const
 
 type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
 

@@ -112,7 +112,7 @@ export function newProcesses(
       await addresses.prepare()
       const process = await store.update((tx) => {
         const found = requireProcess(tx, catalog, conv_id)
-        const webhook = changedWebhook(found.record.webhook, change, nonce)
+        const webhook = changedWebhook(found.record.webhook, found.graph, change, nonce)
         if (change.user !== undefined) requireUser(tx, userId(change.user))
         const record = { ...found.record, webhook }
         if (webhook !== found.record.webhook) tx.put(processKey(conv_id), encodeRecord(record))
@@ -138,8 +138,10 @@ export function newProcesses(
         for (const range of [versionsOf(conv_id), sumsOf(conv_id)]) {
           for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
         }
+        addresses.locks.remove(tx, conv_id)
         tx.del(processKey(conv_id))
       })
+      addresses.locks.onRemoved(conv_id)
       addresses.onProcessChanged(conv_id)
     },
     aliases: () => store.view(listAliases),

@@ -52,6 +52,7 @@ import { decodeTask } from '../../codec/task-bytes.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
 import { parseTraceparent, traceparentOf } from '../../core/tracing.ts'
 import type { Entry, Store, View } from '../../store/store.ts'
+import { webhook_owner } from '../access/webhook-locks.ts'
 import type { CheckReport } from '../api/engine-api.ts'
 import { loadTask, taskIdOfRef } from '../tasks/task-store.ts'
 import { lastEntry, readEntry } from '../transactions/change-log.ts'
@@ -67,6 +68,10 @@ type Invariant = (view: View, entry: Entry) => string | undefined
 const invariants: Partial<Record<KeyType, Invariant>> = {
   secret: (view, { key }) => {
     const { user, n } = secretOfKey(key)
+    if (user.startsWith(webhook_owner)) {
+      const conv_id = user.slice(webhook_owner.length)
+      return view.get(processKey(conv_id)) ? undefined : `secret of process ${conv_id}: none such`
+    }
     if (user === address_secret || view.get(userKey(user))) return undefined
     return `secret ${n} of user ${user}: no such user`
   },

@@ -35,6 +35,8 @@ export interface HttpDetail {
   readonly allow?: string
   /** The scheme by which the caller may authenticate. */
   readonly challenge?: 'Basic' | 'Bearer'
+  /** Shown in place of the code, where the contract has a word of its own. */
+  readonly request_proc?: 'access_denied'
   /** Overrides the table: false lets other requests follow on the connection. */
   readonly closes?: boolean
   /** The caller gets the text of an `internal_error` too. */
@@ -97,7 +99,7 @@ const response_extras: Partial<Record<WholeFaultCode, ResponseExtras>> = {
 
 function refusal(code: WholeFaultCode, description: string, http: HttpDetail): FaultResponse {
   const { closes = false, retry_after_s } = { ...response_extras[code], ...http }
-  const body = renderFault(code, description)
+  const body = renderFault(http.request_proc ?? code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
   if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
   if (http.challenge !== undefined) headers.push('WWW-Authenticate', challengeOf(http.challenge))

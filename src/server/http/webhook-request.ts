@@ -12,7 +12,6 @@ import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
-import type { ServedEngine } from '../../engine/served-engine.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { member } from '../../process/templates/path.ts'
 import type { Exchange, ServerContext } from './context.ts'
@@ -20,6 +19,8 @@ import { httpFault } from './fault-response.ts'
 import type { CallbackTarget, WebhookTarget } from './path.ts'
 import { reply } from './reply.ts'
 import { tracedCaller, traceRequest } from './request-trace.ts'
+
+const access_denied = { challenge: 'Basic', request_proc: 'access_denied' } as const
 
 /** Rejects with the fault to answer. */
 export async function serveWebhook(
@@ -32,9 +33,16 @@ export async function serveWebhook(
   const { engine, limits } = context
   const webhook = await engine.addresses.findWebhook(conv_id, hash)
   if (webhook === undefined) throw httpFault('not_found')
-  const { user } = webhook
-  if (user !== undefined && !hasCredentials(engine, user, request.headers.authorization)) {
-    throw httpFault('bad_signature', 'wrong or no basic credentials', { challenge: 'Basic' })
+  const { user, lock } = webhook
+  const given = basicCredentials(request.headers.authorization)
+  if (lock !== undefined) {
+    const is_open = isOneOf(given, [lock.credentials ?? '']) && lock.credentials !== undefined
+    if (!is_open) throw httpFault('bad_signature', 'Access denied', access_denied)
+  } else if (user !== undefined) {
+    const known = engine.users.secrets(user).map((secret) => `${user}:${secret}`)
+    if (!isOneOf(given, known)) {
+      throw httpFault('bad_signature', 'wrong or no basic credentials', { challenge: 'Basic' })
+    }
   }
   traceRequest(exchange, target)
   await applyOne(exchange, user ?? addressOf(request), () => {
@@ -99,18 +107,19 @@ function namedByPath(refusal: OpResult, { id_path }: CallbackRules): OpResult {
   return { ...refusal, key: path, description: description.replace('ref', () => path) }
 }
 
-/** Whether the header has HTTP basic credentials of the user; compares all secrets. */
-function hasCredentials(engine: ServedEngine, user: string, header: string | undefined): boolean {
+/** `name:secret` of HTTP basic authentication; empty without. */
+function basicCredentials(header: string | undefined): string {
   const [, given = ''] = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '') ?? []
-  const made = Buffer.from(given, 'base64').toString('utf8')
-  const matches = engine.users
-    .secrets(user)
-    .filter((secret) => isSame(digest('sha256', `${user}:${secret}`), digest('sha256', made)))
-  return matches.length > 0
+  return Buffer.from(given, 'base64').toString('utf8')
 }
 
-function isSame(one: string, other: string): boolean {
-  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
+/** Compares all of them, in constant time. */
+function isOneOf(given: string, known: readonly string[]): boolean {
+  const hash = digest('sha256', given)
+  const same = known.filter((one) =>
+    timingSafeEqual(Buffer.from(digest('sha256', one)), Buffer.from(hash)),
+  )
+  return same.length > 0
 }
 
 /** The payer of the rate without a user. No user has such an id. */
