@@ -6,7 +6,7 @@
  * stably; ties continue with the next word. Each round reads four bytes of each key, so no choice
  * of keys is slow, and a sorted run is not sorted.
  */
-import { keyBytesAt, keyStart, type Offset } from '../changes/change-encoding.ts'
+import { haveSameKey, keyBytesAt, keyStart, type Offset } from '../changes/change-encoding.ts'
 
 const word_bytes = 4
 const insertion_max = 8
@@ -30,24 +30,25 @@ export function sortLastByKey(arena: Buffer, offsets: Uint32Array): Uint32Array 
   const scratch = new Uint32Array(offsets.length)
   sortRun({ arena, offsets, scratch, packed, words }, 0, offsets.length, 0)
   let kept = 0
-  for (const [at, offset] of offsets.entries()) {
-    if (at > 0 && compare(arena, offsets[kept - 1] as Offset, offset, 0) === 0) kept--
+  for (let at = 0; at < offsets.length; at++) {
+    const offset = offsets[at] as Offset
+    if (kept > 0 && haveSameKey(arena, offsets[kept - 1] as Offset, offset)) kept--
     offsets[kept++] = offset
   }
   return offsets.subarray(0, kept)
 }
 
-/** `to` is excluded; the keys agree in their first `depth` bytes. */
+/** `to` is excluded; the keys agree in their first `depth` bytes, and zeros for what they lack. */
 function sortRun(sort: Sort, from: number, to: number, depth: number): void {
   let [begin, deep] = [from, depth]
   while (to - begin > insertion_max) {
-    const found = pack(sort, begin, to, deep)
-    if (found === 'unordered') sortPacked(sort, begin, to)
-    if (found !== 'equal') {
-      sortTies(sort, begin, to, deep)
+    const { order, has_ended } = pack(sort, begin, to, deep)
+    if (order === 'unordered') sortPacked(sort, begin, to)
+    if (order !== 'equal') {
+      sortTies(sort, begin, to, deep, has_ended)
       return
     }
-    begin = moveEndedToFront(sort, begin, to, deep)
+    if (has_ended) begin = moveEndedToFront(sort, begin, to, deep)
     deep += word_bytes
   }
   insertionSort(sort, begin, to, deep)
@@ -66,45 +67,46 @@ function wordAt(arena: Buffer, offset: Offset, depth: number): number {
   return word >>> 0
 }
 
-function pack(
-  { arena, offsets, words }: Sort,
-  from: number,
-  to: number,
-  depth: number,
-): 'equal' | 'ordered' | 'unordered' {
+/** What `pack` has found; one object, as it is read at once. */
+const found = { order: 'equal' as 'equal' | 'ordered' | 'unordered', has_ended: false }
+
+function pack({ arena, offsets, words }: Sort, from: number, to: number, depth: number) {
+  const end = depth + word_bytes
   const first = wordAt(arena, offsets[from] as Offset, depth)
   let last = first
-  let is_ordered = true
+  found.order = 'equal'
+  found.has_ended = false
   for (let at = from; at < to; at++) {
-    const word = wordAt(arena, offsets[at] as Offset, depth)
-    words[2 * (at - from)] = at - from
-    words[2 * (at - from) + 1] = word
-    if (word < last) is_ordered = false
+    const offset = offsets[at] as Offset
+    const word = wordAt(arena, offset, depth)
+    if (keyBytesAt(arena, offset) <= end) found.has_ended = true
+    words[2 * at] = at
+    words[2 * at + 1] = word
+    if (word < last) found.order = 'unordered'
+    else if (word > last && found.order === 'equal') found.order = 'ordered'
     last = word
   }
-  if (!is_ordered) return 'unordered'
-  return last === first ? 'equal' : 'ordered'
+  return found
 }
 
 function sortPacked({ offsets, scratch, packed, words }: Sort, from: number, to: number): void {
-  packed.subarray(0, to - from).sort()
-  scratch.set(offsets.subarray(from, to))
-  for (let at = from; at < to; at++) {
-    offsets[at] = scratch[words[2 * (at - from)] as number] as Offset
-  }
+  packed.subarray(from, to).sort()
+  scratch.set(offsets.subarray(from, to), from)
+  for (let at = from; at < to; at++) offsets[at] = scratch[words[2 * at] as number] as Offset
 }
 
 /** Sorts each run of keys with the same word by the bytes after it. */
-function sortTies(sort: Sort, from: number, to: number, depth: number): void {
-  const { arena, offsets } = sort
+function sortTies(sort: Sort, from: number, to: number, depth: number, has_ended: boolean): void {
+  const { words } = sort
+  const deep = depth + word_bytes
   let begin = from
-  let word = wordAt(arena, offsets[from] as Offset, depth)
+  let word = words[2 * from + 1]
   for (let at = from + 1; at <= to; at++) {
-    const next = at < to ? wordAt(arena, offsets[at] as Offset, depth) : -1
+    const next = at < to ? words[2 * at + 1] : -1
     if (next === word) continue
-    if (at - begin > 1) {
-      sortRun(sort, moveEndedToFront(sort, begin, at, depth), at, depth + word_bytes)
-    }
+    if (at - begin > insertion_max) {
+      sortRun(sort, has_ended ? moveEndedToFront(sort, begin, at, depth) : begin, at, deep)
+    } else if (at - begin > 1) insertionSort(sort, begin, at, deep)
     begin = at
     word = next
   }
@@ -121,18 +123,15 @@ function moveEndedToFront(
   depth: number,
 ): number {
   const end = depth + word_bytes
-  const isLonger = (offset: Offset): boolean => keyBytesAt(arena, offset) > end
-  const run = offsets.subarray(from, to)
-  if (run.every(isLonger)) return from
-  const run_before = scratch.subarray(0, to - from)
-  run_before.set(run)
+  const run_before = scratch.subarray(from, to)
+  run_before.set(offsets.subarray(from, to))
   let next = from
   for (let key_bytes = depth; key_bytes <= end; key_bytes++) {
     for (const offset of run_before)
       if (keyBytesAt(arena, offset) === key_bytes) offsets[next++] = offset
   }
   let other = next
-  for (const offset of run_before) if (isLonger(offset)) offsets[other++] = offset
+  for (const offset of run_before) if (keyBytesAt(arena, offset) > end) offsets[other++] = offset
   return next
 }
 
