@@ -2,7 +2,9 @@
  * Drain and start of the HTTP server: requests under way are answered, new ones are refused.
  */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import type { OpResult } from '../src/core/model.ts'
@@ -228,4 +230,19 @@ describe('serveHttp', () => {
       await server.close()
     })
   }
+})
+
+test('node alone listens to the finish of a response, so that its memory is freed at once', async () => {
+  const server = await openHttp()
+  const counts: number[] = []
+  const onStart = (message: unknown): void => {
+    const { response } = message as { readonly response: ServerResponse }
+    queueMicrotask(() => counts.push(response.listenerCount('finish')))
+  }
+  subscribe('http.server.request.start', onStart)
+  const { status } = await server.send(JSON.stringify({ ops: [] }))
+  unsubscribe('http.server.request.start', onStart)
+  assert.equal(status, 400)
+  assert.deepEqual(counts, [1])
+  await server.close()
 })

@@ -67,7 +67,7 @@ export function attachEvents(
     })
     if (connection.is_over_limit) destroyLater(socket, linger_ms)
   }
-  function onFinish(this: ServerResponse): void {
+  function onClose(this: ServerResponse): void {
     const connection = connections.get(this.req.socket)
     if (connection === undefined) return
     endRequest(context, connection)
@@ -88,7 +88,9 @@ export function attachEvents(
     seen++
     beginRequest(context, connection)
     underway.begin()
-    response.on('finish', onFinish)
+    // Not on `finish`, where node listens: V8 may give the array of two listeners a long life, and
+    // with it all of the request.
+    response.on('close', onClose)
     const trace = newRequestTrace(context.engine)
     const began_ms = context.engine.counters.beginRequest()
     const common = { context, connection, request, response, began_ms, trace }
