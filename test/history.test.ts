@@ -5,7 +5,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { byText, dropEntries, entryText, parseHistory, tagText } from '../src/codec/task-history.ts'
+import {
+  byText,
+  dropEntries,
+  entryText,
+  keepNodes,
+  parseHistory,
+  tagText,
+} from '../src/codec/task-history.ts'
+import { placeOf } from '../src/codec/task-record.ts'
 import type { HistoryEntry, HistoryWhy, Task } from '../src/core/model.ts'
 import {
   after,
@@ -279,13 +287,16 @@ test('what is written is read, from each entry on', () => {
   fc.assert(
     fc.property(given, fc.nat(20), (entries, dropped) => {
       const expected: HistoryEntry[] = []
+      const nodes: string[] = []
       let [history, since_ms, node_id] = ['', 0, 'start']
       for (const { passed_ms, why, by, tag, ...entered } of entries) {
         since_ms += passed_ms
         node_id = entered.node_id ?? node_id
         const is_first = history === ''
         const is_new_time = is_first || passed_ms > 0
-        history += entryText(why, is_new_time ? since_ms : -1, is_first ? node_id : entered.node_id)
+        const named = is_first ? node_id : entered.node_id
+        const place = named === undefined ? undefined : placeOf(nodes, named)
+        history += entryText(why, is_new_time ? since_ms : -1, place)
         if (by !== undefined) history += byText(by, '7')
         if (tag !== undefined) history += tagText(tag)
         expected.push({
@@ -294,9 +305,13 @@ test('what is written is read, from each entry on', () => {
           ...(tag === undefined ? {} : { tag: tag.slice(0, 255) }),
         })
       }
-      assert.deepEqual(parseHistory(history, 5, '7'), expected)
-      const rest = parseHistory(dropEntries(history, dropped), 5, '7')
-      assert.deepEqual(rest, expected.slice(dropped))
+      assert.deepEqual(parseHistory(history, nodes, 5, '7'), expected)
+      const rest = dropEntries(history, dropped)
+      assert.deepEqual(parseHistory(rest, nodes, 5, '7'), expected.slice(dropped))
+      const kept: string[] = []
+      const again = keepNodes(rest, nodes, kept)
+      assert.deepEqual(parseHistory(again, kept, 5, '7'), expected.slice(dropped))
+      assert.deepEqual(new Set(kept), new Set(expected.slice(dropped).map((one) => one.node_id)))
     }),
     { numRuns: runs(100) },
   )

@@ -20,12 +20,13 @@ const record: TaskRecord = {
   conv_id: '77',
   ref: { text: 'order-1', is_number: false },
   user_id: undefined,
-  create_ms: 1,
+  create_ms: 1_695_086_000_007,
   change_ms: 1.7e12,
   status: 'processing',
   details: undefined,
   node_id: 'wait',
   node_prev_id: 'start',
+  nodes: ['start', 'wait'],
   wait: 'callback',
   logic_at: 0x1234,
   due_ms: 5,
@@ -39,7 +40,7 @@ const record: TaskRecord = {
   former_id: undefined,
   digest: undefined,
   doc: docOfText('{"a":1}'),
-  history: 'C0/\x05start',
+  history: 'C0/\0',
   history_count: 1,
   history_ms: -1,
   trace: undefined,
@@ -50,7 +51,7 @@ const view = {
   ref: 'order-1',
   status: 'processing',
   user_id: null,
-  create_time_ms: 1,
+  create_time_ms: record.create_ms,
   change_time_ms: 1.7e12,
   node_id: 'wait',
   node_prev_id: 'start',
@@ -58,9 +59,10 @@ const view = {
   data: { a: 1 },
 }
 const details = { tag: 'api_limit', description: '€ and more' }
+const hex = { node_id: '5f0c'.repeat(6), node_prev_id: 'F0'.repeat(12) }
 const wide = { conv_id: 'ї€😀', node_id: 'n'.repeat(300), node_prev_id: '' }
 const zeros = {
-  change_ms: 1,
+  change_ms: record.create_ms,
   due_ms: 0,
   at_ms: 0,
   semaphor_at: 0,
@@ -88,41 +90,42 @@ const rows: readonly (readonly [string, Partial<TaskRecord>, object])[] = [
   ['one of a user',          { user_id: '13000' },                     { user_id: '13000' }],
   ['one that failed',        { status: 'failed', details },            { status: 'failed', status_details: details }],
   ['long and wide texts',    wide,                                     wide],
+  ['nodes of hex digits',    hex,                                      hex],
   ['ids before its texts',   { digest: Buffer.alloc(32, 1), ...ids },  {}],
   ['wide data',              { doc: docOfText('{"a":"€"}') },          { data_text: '{"a":"€"}', data: { a: '€' } }],
   ['one with a trace',       { trace },                                { trace_id: trace.trace_id }],
   ['a trace before its ids', { trace, digest: Buffer.alloc(32, 1), ...ids }, { trace_id: trace.trace_id }],
-  ['zeros',                  zeros,                                    { change_time_ms: 1 }],
+  ['zeros',                  zeros,                                    { change_time_ms: record.create_ms }],
   ['the largest numbers',    most,                                     { change_time_ms: 2 ** 48 - 1 }],
-  ['wide texts and all else', { ...wide, ...ids, trace, details, status: 'failed', user_id: 'ї', digest: Buffer.alloc(32, 1) }, { ...wide, status: 'failed', status_details: details, user_id: 'ї', trace_id: trace.trace_id }],
+  ['wide texts and all else', { ...wide, node_prev_id: hex.node_id, ...ids, trace, details, status: 'failed', user_id: 'ї', digest: Buffer.alloc(32, 1) }, { ...wide, node_prev_id: hex.node_id, status: 'failed', status_details: details, user_id: 'ї', trace_id: trace.trace_id }],
   ['a number kept exactly',  { doc: docOfText('{"a":1.10}') },         { data_text: '{"a":1.10}', data: { a: 1.1 } }],
 ]
 
 for (const [name, given, expected] of rows) {
   test(`${name}: comes back from its bytes, and its view shows it`, () => {
-    const task = { ...record, ...given }
+    const task = { ...record, nodes: [...record.nodes], ...given }
     const decoded = decodeTask(task.obj_id, encodeTask(task))
     assert.deepEqual(decoded, task)
     const made = viewTask(decoded as TaskRecord)
     assert.deepEqual({ ...made }, { ...view, ...expected })
     assert.deepEqual(JSON.parse(JSON.stringify(made)), { ...view, ...expected })
     assert.deepEqual(Object.keys(made).slice(0, 11), Object.keys(view))
-    assert.deepEqual(made.history, [{ node_id: 'start', at_ms: 1, why: 'create' }])
+    assert.deepEqual(made.history, [{ node_id: 'start', at_ms: record.create_ms, why: 'create' }])
   })
 }
 
 test('the stored bytes of a record do not change', () => {
   const hex =
-    '04107f01ac50e248000000000001018bcfe56800000000000000050000000000000907b42408dcfd03ffff0301020704' +
-    '05094bf92f3577b34da6a3ce929d0e0e473600f067aa0ba902b70137376f726465722d3177616974737461727443302f' +
-    '0573746172747b2261223a317d'
+    '05107f01f722ad2d8efa01f2c1adce2485defdafd562fdddfdafd56207b42408dcfd03ffff030102070402010205044b' +
+    'f92f3577b34da6a3ce929d0e0e473600f067aa0ba902b70137376f726465722d3143302f007374617274776169747b22' +
+    '61223a317d'
   const read = decodeTask(record.obj_id, Buffer.from(hex, 'hex'))
   assert.deepEqual(read, { ...record, trace })
   assert.equal(encodeTask({ ...record, trace }).toString('hex'), hex)
 })
 
 test('a damaged record is told from a good one, whichever byte is wrong', () => {
-  const good = Buffer.from(encodeTask({ ...record, trace, ...wide }))
+  const good = Buffer.from(encodeTask({ ...record, nodes: [], trace, ...wide }))
   for (let at = 0; at < good.length; at++) {
     const bad = Buffer.from(good)
     bad[at] = (bad[at] as number) ^ 1

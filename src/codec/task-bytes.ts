@@ -1,21 +1,24 @@
 /**
  * The stored form of a task: a head, some texts, and the data as JSON text. Sizes in bytes are in
  * parentheses, what has a size is big-endian; any other number is written 7 bits a byte, the lowest
- * first, and all its bytes but the last have the highest bit set:
+ * first, and all its bytes but the last have the highest bit set. A time is twice the milliseconds
+ * since another one, plus 1 if it is before that:
  *
- *     version (1) = 4
+ *     version (1) = 5
  *     status (bits 0 to 3), wait (bits 4 to 7)
  *     flags (2)
  *     crc32 of all the rest (4)
- *     created, ms (6); if flagged: changed (6), due (7), at (7), ms
+ *     created, since the second of its id; if flagged: changed, due, at, since created
  *     visit, logic; if flagged: moves, semaphor, attempts
  *     entries of the history
- *     lengths in UTF-16 units of conv, ref, user, node, previous node, tag, description, history;
- *       ref, user, tag and description if flagged
+ *     lengths in UTF-16 units of conv, ref, user, tag, description, history; ref, user, tag and
+ *       description if flagged
+ *     node and previous node, as places in the list of nodes from 1 on, 0 for none
+ *     how many nodes the list has; the length of each, 0 for an id of 24 hex digits
  *     bytes of all texts (4), if one of them is not ASCII
- *     if flagged: trace id (16), span id (8), trace flags (1); digest (32); caller, called, former
- *       (12 each)
- *     the texts in the order of their lengths, without anything between them; the data
+ *     if flagged: trace id (16), span id (8), trace flags (1); digest (32)
+ *     (12 each) the nodes of 24 hex digits; if flagged: caller, called, former
+ *     the texts of conv to history, those of other nodes; the data
  *
  * What is not flagged is 0 or absent; a time of change, that of creation. A record whose checksum
  * does not match is `damaged`.
@@ -25,9 +28,9 @@ import { crc32 } from 'node:zlib'
 import type { Status } from '../core/model.ts'
 import type { TraceContext } from '../core/tracing.ts'
 import { docOfText } from './json.ts'
-import { statuses, type TaskRecord, type Wait, waits } from './task-record.ts'
+import { placeOf, statuses, type TaskRecord, type Wait, waits } from './task-record.ts'
 
-const version = 4
+const version = 5
 const more_flag = {
   changed: 1 << 8,
   due: 1 << 9,
@@ -38,15 +41,18 @@ const more_flag = {
   trace: 1 << 14,
   wide: 1 << 15,
 } as const
-const created_at = 8
-const numbers_at = 14
+const numbers_at = 8
 /** Of the part before the texts, at most. */
 const head_bytes_max = 256
+/** Of a node there. */
+const node_bytes_max = 16
 
 /** Methods of Node's buffers that its types lack. The first returns the number of bytes written. */
 interface TextBytes {
   utf8Write(text: string, at: number): number
   latin1Slice(from: number, to: number): string
+  utf8Slice(from: number, to: number): string
+  hexSlice(from: number, to: number): string
 }
 
 interface ScratchBuffer {
@@ -62,27 +68,35 @@ function newScratch(bytes_max: number): ScratchBuffer {
   return { bytes, view: new DataView(bytes.buffer) }
 }
 
-function scratchFor(texts: string, data: string): ScratchBuffer {
+function scratchFor(texts: string, data: string, nodes: number): ScratchBuffer {
+  const head_max = head_bytes_max + node_bytes_max * nodes
   // A UTF-16 unit takes at most 3 bytes, so short texts need no counting.
-  const bytes_max = head_bytes_max + 3 * (texts.length + data.length)
+  const bytes_max = head_max + 3 * (texts.length + data.length)
   if (bytes_max <= shared_scratch.bytes.length) return shared_scratch
-  return newScratch(head_bytes_max + Buffer.byteLength(texts) + Buffer.byteLength(data))
+  return newScratch(head_max + Buffer.byteLength(texts) + Buffer.byteLength(data))
 }
+
+const hex_id = /^[0-9a-f]{24}$/
+const isHexId = (text: string): boolean => text.length === 2 * id_bytes && hex_id.test(text)
+/** What the first 8 digits of an id say. */
+const msOfId = (obj_id: string): number => Number.parseInt(obj_id.slice(0, 8), 16) * 1_000
 
 /** The returned bytes are valid until the next call: copy them to keep them. */
 export function encodeTask(task: TaskRecord): Buffer {
   const { ref, user_id, details, digest, caller_id, called_id, former_id, trace } = task
   const { create_ms, change_ms, due_ms, at_ms, moves, semaphor_at, attempts, history } = task
+  const { nodes, node_id, node_prev_id } = task
   const data = task.doc.text
-  const texts =
+  const node = node_id === '' ? 0 : 1 + placeOf(nodes, node_id)
+  const node_prev = node_prev_id === '' ? 0 : 1 + placeOf(nodes, node_prev_id)
+  let texts =
     task.conv_id +
     (ref === undefined ? '' : ref.text) +
     (user_id ?? '') +
-    task.node_id +
-    task.node_prev_id +
     (details === undefined ? '' : details.tag + details.description) +
     history
-  const { bytes, view } = scratchFor(texts, data)
+  for (const node of nodes) if (!isHexId(node)) texts += node
+  const { bytes, view } = scratchFor(texts, data, nodes.length)
   let flags =
     (ref === undefined ? 0 : flag.ref | (ref.is_number ? flag.ref_number : 0)) |
     (user_id === undefined ? 0 : flag.user) |
@@ -100,10 +114,10 @@ export function encodeTask(task: TaskRecord): Buffer {
     (trace === undefined ? 0 : more_flag.trace)
   bytes[0] = version
   bytes[1] = statuses.indexOf(task.status) | (waits.indexOf(task.wait) << 4)
-  let at = put48(view, created_at, create_ms)
-  if (change_ms !== create_ms) at = put48(view, at, change_ms)
-  if (due_ms !== 0) at = put56(view, at, due_ms)
-  if (at_ms !== 0) at = put56(view, at, at_ms)
+  let at = putTime(bytes, numbers_at, create_ms, msOfId(task.obj_id))
+  if (change_ms !== create_ms) at = putTime(bytes, at, change_ms, create_ms)
+  if (due_ms !== 0) at = putTime(bytes, at, due_ms, create_ms)
+  if (at_ms !== 0) at = putTime(bytes, at, at_ms, create_ms)
   at = putNumber(bytes, at, task.visit)
   at = putNumber(bytes, at, task.logic_at)
   if (moves !== 0) at = putNumber(bytes, at, moves)
@@ -113,16 +127,19 @@ export function encodeTask(task: TaskRecord): Buffer {
   at = putNumber(bytes, at, task.conv_id.length)
   if (ref !== undefined) at = putNumber(bytes, at, ref.text.length)
   if (user_id !== undefined) at = putNumber(bytes, at, user_id.length)
-  at = putNumber(bytes, at, task.node_id.length)
-  at = putNumber(bytes, at, task.node_prev_id.length)
   if (details !== undefined) {
     at = putNumber(bytes, at, details.tag.length)
     at = putNumber(bytes, at, details.description.length)
   }
   at = putNumber(bytes, at, history.length)
+  at = putNumber(bytes, at, node)
+  at = putNumber(bytes, at, node_prev)
+  at = putNumber(bytes, at, nodes.length)
+  for (const node of nodes) at = putNumber(bytes, at, isHexId(node) ? 0 : node.length)
   const wide_at = at
   if (trace !== undefined) at = putTrace(bytes, at, trace)
   if (digest !== undefined) at = putBytes(bytes, at, digest)
+  for (const node of nodes) if (isHexId(node)) at = putHex(bytes, at, node)
   if (caller_id !== undefined) at = putHex(bytes, at, caller_id)
   if (called_id !== undefined) at = putHex(bytes, at, called_id)
   if (former_id !== undefined) at = putHex(bytes, at, former_id)
@@ -155,15 +172,16 @@ function isWhole(bytes: Buffer): boolean {
 let at = 0
 
 /** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
-export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged' {
-  if (!isWhole(bytes)) return 'damaged'
+export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged' {
+  if (!isWhole(given)) return 'damaged'
+  const bytes = given as Buffer & TextBytes
   const first = bytes[1] as number
   const flags = ((bytes[2] as number) << 8) | (bytes[3] as number)
-  at = created_at
-  const create_ms = get48(bytes)
-  const change_ms = flags & more_flag.changed ? get48(bytes) : create_ms
-  const due_ms = flags & more_flag.due ? get56(bytes) : 0
-  const at_ms = flags & more_flag.at ? get56(bytes) : 0
+  at = numbers_at
+  const create_ms = getTime(bytes, msOfId(obj_id))
+  const change_ms = flags & more_flag.changed ? getTime(bytes, create_ms) : create_ms
+  const due_ms = flags & more_flag.due ? getTime(bytes, create_ms) : 0
+  const at_ms = flags & more_flag.at ? getTime(bytes, create_ms) : 0
   const visit = getNumber(bytes)
   const logic_at = getNumber(bytes)
   const moves = flags & more_flag.moves ? getNumber(bytes) : 0
@@ -172,23 +190,40 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
   const history_count = getNumber(bytes)
   const ref_from = getNumber(bytes)
   const user_from = ref_from + (flags & flag.ref ? getNumber(bytes) : 0)
-  const node_from = user_from + (flags & flag.user ? getNumber(bytes) : 0)
-  const prev_from = node_from + getNumber(bytes)
-  const tag_from = prev_from + getNumber(bytes)
+  const tag_from = user_from + (flags & flag.user ? getNumber(bytes) : 0)
   const description_from = tag_from + (flags & flag.details ? getNumber(bytes) : 0)
   const history_from = description_from + (flags & flag.details ? getNumber(bytes) : 0)
-  const units = history_from + getNumber(bytes)
+  const nodes_from = history_from + getNumber(bytes)
+  const node = getNumber(bytes)
+  const node_prev = getNumber(bytes)
+  const lengths: number[] = []
+  let units = nodes_from
+  let hex_ids = 0
+  for (let left = getNumber(bytes); left > 0; left--) {
+    const length = getNumber(bytes)
+    lengths.push(length)
+    units += length
+    if (length === 0) hex_ids++
+  }
   const text_bytes = flags & more_flag.wide ? get32(bytes) : units
   const trace = flags & more_flag.trace ? readTrace(bytes, take(trace_bytes)) : undefined
   const digest = flags & flag.digest ? bytes.subarray(take(digest_bytes), at) : undefined
-  const caller_id = flags & flag.caller ? bytes.toString('hex', take(id_bytes), at) : undefined
-  const called_id = flags & flag.called ? bytes.toString('hex', take(id_bytes), at) : undefined
-  const former_id = flags & flag.former ? bytes.toString('hex', take(id_bytes), at) : undefined
+  if (flags & flag.caller) hex_ids++
+  if (flags & flag.called) hex_ids++
+  if (flags & flag.former) hex_ids++
+  const hex = hex_ids === 0 ? '' : bytes.hexSlice(take(hex_ids * id_bytes), at)
   const data_at = at + text_bytes
   const texts =
-    flags & more_flag.wide
-      ? bytes.toString('utf8', at, data_at)
-      : (bytes as Buffer & TextBytes).latin1Slice(at, data_at)
+    flags & more_flag.wide ? bytes.utf8Slice(at, data_at) : bytes.latin1Slice(at, data_at)
+  let [hex_at, node_at] = [0, nodes_from]
+  function nextHex(): string {
+    hex_at += 2 * id_bytes
+    return hex.slice(hex_at - 2 * id_bytes, hex_at)
+  }
+  const nodes = lengths.map((length) => {
+    node_at += length
+    return length === 0 ? nextHex() : texts.slice(node_at - length, node_at)
+  })
   return {
     obj_id,
     conv_id: texts.slice(0, ref_from),
@@ -196,7 +231,7 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
       flags & flag.ref
         ? { text: texts.slice(ref_from, user_from), is_number: (flags & flag.ref_number) !== 0 }
         : undefined,
-    user_id: flags & flag.user ? texts.slice(user_from, node_from) : undefined,
+    user_id: flags & flag.user ? texts.slice(user_from, tag_from) : undefined,
     create_ms,
     change_ms,
     status: statuses[first & 15] as Status,
@@ -207,8 +242,9 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
             description: texts.slice(description_from, history_from),
           }
         : undefined,
-    node_id: texts.slice(node_from, prev_from),
-    node_prev_id: texts.slice(prev_from, tag_from),
+    nodes,
+    node_id: nodes[node - 1] ?? '',
+    node_prev_id: nodes[node_prev - 1] ?? '',
     wait: waits[first >> 4] as Wait,
     logic_at,
     due_ms,
@@ -217,12 +253,12 @@ export function decodeTask(obj_id: string, bytes: Buffer): TaskRecord | 'damaged
     moves,
     at_ms,
     attempts,
-    caller_id,
-    called_id,
-    former_id,
+    caller_id: flags & flag.caller ? nextHex() : undefined,
+    called_id: flags & flag.called ? nextHex() : undefined,
+    former_id: flags & flag.former ? nextHex() : undefined,
     digest,
-    doc: docOfText(bytes.toString('utf8', data_at)),
-    history: texts.slice(history_from),
+    doc: docOfText(bytes.utf8Slice(data_at, bytes.length)),
+    history: texts.slice(history_from, nodes_from),
     history_count,
     history_ms: -1,
     trace,
@@ -247,15 +283,9 @@ function get32(bytes: Buffer): number {
   return high * 65_536 + low
 }
 
-function get48(bytes: Buffer): number {
-  const high = ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
-  at += 2
-  return high * 2 ** 32 + get32(bytes)
-}
-
-function get56(bytes: Buffer): number {
-  const high = bytes[at++] as number
-  return high * 2 ** 48 + get48(bytes)
+function getTime(bytes: Buffer, since_ms: number): number {
+  const twice = getNumber(bytes)
+  return twice % 2 === 0 ? since_ms + twice / 2 : since_ms - (twice - 1) / 2
 }
 
 // Each of these writes at `to`, and returns where the next bytes belong.
@@ -266,19 +296,12 @@ function putNumber(bytes: Buffer, to: number, value: number): number {
     return to + 1
   }
   bytes[to] = (value & 127) | 128
-  return putNumber(bytes, to + 1, value >>> 7)
+  return putNumber(bytes, to + 1, value < 2 ** 32 ? value >>> 7 : Math.floor(value / 128))
 }
 
-/** `setUint32` takes the lowest 32 bits. */
-function put48(view: DataView, to: number, value: number): number {
-  view.setUint16(to, value / 2 ** 32)
-  view.setUint32(to + 2, value)
-  return to + 6
-}
-
-function put56(view: DataView, to: number, value: number): number {
-  view.setUint8(to, value / 2 ** 48)
-  return put48(view, to + 1, value)
+function putTime(bytes: Buffer, to: number, ms: number, since_ms: number): number {
+  const passed = Math.floor(ms) - Math.floor(since_ms)
+  return putNumber(bytes, to, passed < 0 ? 1 - 2 * passed : 2 * passed)
 }
 
 function putBytes(bytes: Buffer, to: number, value: Buffer): number {

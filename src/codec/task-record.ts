@@ -24,6 +24,8 @@ export interface TaskRecord {
   details: StatusDetails | undefined
   node_id: string
   node_prev_id: string
+  /** The nodes that its bytes name, each once; only ever appended to, or replaced. */
+  nodes: string[]
   wait: Wait
   logic_at: number
   /** When the timer of the semaphor `semaphor_at` fires; 0 without a timer. */
@@ -49,7 +51,7 @@ export interface TaskRecord {
   /** The digest of the data at creation; undefined while `doc` is still that data. */
   digest: Buffer | undefined
   doc: Doc
-  /** See codec/task-history; engine/history appends to it. */
+  /** See codec/task-history, which names nodes by their places in `nodes`. */
   history: string
   history_count: number
   /** The time of the last entry, where the present transaction has made it; else -1. */
@@ -84,3 +86,9 @@ export const statuses: readonly Status[] = [
 ]
 /** In that order too. */
 export const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
+
+/** Adds a node that the list lacks. */
+export function placeOf(nodes: string[], node_id: string): number {
+  const place = nodes.indexOf(node_id)
+  return place === -1 ? nodes.push(node_id) - 1 : place
+}

@@ -109,7 +109,7 @@ const records: Readonly<Record<WriteVerb, Buffer>> = {
 
 function recordOf(data: object, digest: Buffer | undefined): Buffer {
   const record = encodeTask({
-    obj_id: '',
+    obj_id: '0'.repeat(24),
     conv_id,
     ref: { text: refOf(0, 'random'), is_number: false },
     user_id: undefined,
@@ -119,6 +119,7 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     details: undefined,
     node_id: 'wait',
     node_prev_id: 'start',
+    nodes: ['start', 'wait'],
     wait: 'callback',
     logic_at: 0,
     due_ms: 0,

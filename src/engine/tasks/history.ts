@@ -3,8 +3,8 @@
  * else the current one. Moves by `go` become text only when the task is saved, so a long chain
  * builds no dropped entries.
  */
-import { byText, dropEntries, entryText, tagText } from '../../codec/task-history.ts'
-import type { TaskRecord } from '../../codec/task-record.ts'
+import { byText, dropEntries, entryText, keepNodes, tagText } from '../../codec/task-history.ts'
+import { placeOf, type TaskRecord } from '../../codec/task-record.ts'
 import type { HistoryWhy } from '../../core/model.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 
@@ -62,11 +62,19 @@ function record(
 export function completeHistory(tx: Transaction, task: TaskRecord): void {
   writePassed(tx, task)
   const history_max = tx.passed.node_ids.length
-  if (task.history_count <= history_max) return
-  const dropped = task.history_count - history_max
-  task.history = history_max === 0 ? '' : dropEntries(task.history, dropped)
-  task.history_count = history_max
+  if (task.history_count > history_max) {
+    const dropped = task.history_count - history_max
+    task.history = history_max === 0 ? '' : dropEntries(task.history, dropped)
+    task.history_count = history_max
+  }
+  if (task.nodes.length <= history_max + unused_nodes_max) return
+  const kept: string[] = []
+  task.history = keepNodes(task.history, task.nodes, kept)
+  task.nodes = kept
 }
+
+/** Nodes in the list of a record that its history no longer names, about. */
+const unused_nodes_max = 16
 
 function writePassed(tx: Transaction, task: TaskRecord): void {
   const { passed } = tx
@@ -91,7 +99,9 @@ function append(
   // Like the change time, history times never go back.
   const at_ms = Math.max(tx.now_ms, task.change_ms)
   const is_new_time = task.history_count === 0 || task.history_ms !== at_ms
-  task.history += entryText(why, is_new_time ? Math.floor(at_ms - task.create_ms) : -1, node_id)
+  const since_ms = is_new_time ? Math.floor(at_ms - task.create_ms) : -1
+  const place = node_id === undefined ? undefined : placeOf(task.nodes, node_id)
+  task.history += entryText(why, since_ms, place)
   task.history_ms = at_ms
   task.history_count++
 }

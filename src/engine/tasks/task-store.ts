@@ -79,6 +79,7 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     details: undefined,
     node_id: '',
     node_prev_id: '',
+    nodes: [],
     wait: 'nothing',
     logic_at: 0,
     due_ms: 0,

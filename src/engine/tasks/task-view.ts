@@ -4,19 +4,19 @@ import { parseHistory } from '../../codec/task-history.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import type { Task } from '../../core/model.ts'
 
-/** The history text of a view. A WeakMap would take most of the time. */
+/** What the history of a view is made of. A WeakMap would take most of the time. */
 const history_text = Symbol('history')
 
 interface WithHistory extends Task {
-  readonly [history_text]?: string
+  readonly [history_text]?: { readonly history: string; readonly nodes: readonly string[] }
 }
 
 const history: PropertyDescriptor & ThisType<WithHistory> = {
   enumerable: false,
   configurable: true,
   get() {
-    const { [history_text]: text = '', create_time_ms, user_id } = this
-    return parseHistory(text, create_time_ms, user_id)
+    const { [history_text]: text, create_time_ms, user_id } = this
+    return text === undefined ? [] : parseHistory(text.history, text.nodes, create_time_ms, user_id)
   },
 }
 
@@ -40,8 +40,9 @@ export function viewTask(task: TaskRecord): Task {
   }
   defineData(view)
   Object.defineProperty(view, 'history', history)
-  if (task.history !== '') {
-    hidden.value = task.history
+  const { history: entries, nodes } = task
+  if (entries !== '') {
+    hidden.value = { history: entries, nodes }
     Object.defineProperty(view, history_text, hidden)
   }
   if (ref?.is_number === true) Object.assign(view, { ref_is_number: true })
