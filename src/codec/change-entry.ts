@@ -1,19 +1,21 @@
 /**
  * The changes of one transaction as the value of its change key:
  *
- *     version (1) = 1
+ *     version (1) = 2
  *     the time of the transaction, ms (8, double); never before that of the entry before
  *     bytes of all entries before this one, since the file was made (8, double)
  *     for each task that was written, in order:
  *       status (bits 0 to 2), has a ref (bit 3), place (bits 4 to 7)
  *       with place 15: conv, node, each with an end as in keys
- *       task (12); length (2) and text of the ref, if there is one
+ *       which of the 12 bytes of its id differ from those of the task before (2), and these
+       if there is a ref, its length (1, or 2 with the highest bit set) and text
  *
  * A place is a process and a node. The first 15 of an entry are written once: where place 15 comes
- * for the first, second … time, the task is in place 0, 1 … from there on.
+ * for the first, second … time, the task is in place 0, 1 … from there on. Before the first task
+ * stands an id of zeros; bit 0 of two bytes means the first byte.
  */
 import type { Status } from '../core/model.ts'
-import { idBytes, idHex, part, readPart, text } from './keys.ts'
+import { idBytes, part, readPart, text } from './keys.ts'
 import { statuses, type TaskRecord } from './task-record.ts'
 
 /** A task as a transaction has left it. */
@@ -40,11 +42,14 @@ export interface ChangeWriter {
   entry(at_ms: number, bytes_before: number): Buffer
 }
 
-const version = 1
+const version = 2
 const head_bytes = 17
 const id_bytes = 12
 /** Of a task, beside the texts: the first byte, its id, the length of its ref. */
-const fixed_bytes = 1 + id_bytes + 2
+const fixed_bytes = 1 + 2 + id_bytes + 2
+const no_id = '\x00'.repeat(id_bytes)
+/** A longer ref may have more than 127 bytes. */
+const short_ref_max = 42
 const ref_flag = 8
 const new_place = 15
 
@@ -54,6 +59,7 @@ export function newChangeWriter(): ChangeWriter {
   const convs: string[] = new Array<string>(new_place).fill('')
   const nodes: string[] = new Array<string>(new_place).fill('')
   let places = 0
+  let last_id = no_id
 
   function placeOf(conv_id: string, node_id: string): number {
     let place = places - 1
@@ -72,6 +78,7 @@ export function newChangeWriter(): ChangeWriter {
     clear() {
       end = head_bytes
       places = 0
+      last_id = no_id
     },
     isEmpty: () => end === head_bytes,
     add({ conv_id, node_id, obj_id, ref, status }) {
@@ -92,13 +99,23 @@ export function newChangeWriter(): ChangeWriter {
         }
       }
       const id = idBytes(obj_id)
-      for (let n = 0; n < id_bytes; n++) to[at + n] = id.charCodeAt(n)
-      at += id_bytes
+      const differs_at = at
+      let differs = 0
+      at += 2
+      for (let n = 0; n < id_bytes; n++) {
+        if (id.charCodeAt(n) === last_id.charCodeAt(n)) continue
+        differs |= 1 << n
+        to[at++] = id.charCodeAt(n)
+      }
+      to[differs_at] = differs >> 8
+      to[differs_at + 1] = differs
+      last_id = id
       if (ref !== undefined) {
-        const ref_bytes = to.write(ref_text, at + 2)
-        to[at] = ref_bytes >> 8
-        to[at + 1] = ref_bytes
-        at += 2 + ref_bytes
+        const length_bytes = ref_text.length > short_ref_max ? 2 : 1
+        const ref_bytes = to.write(ref_text, at + length_bytes)
+        if (length_bytes === 2) to[at++] = 128 | (ref_bytes >> 8)
+        to[at++] = ref_bytes
+        at += ref_bytes
       }
       end = at
     },
@@ -123,6 +140,7 @@ export function changesOfEntry(entry: Buffer): ChangedTask[] {
   const changes: ChangedTask[] = []
   const places: { readonly conv_id: string; readonly node_id: string }[] = []
   const all = entry.toString('latin1')
+  const id = Buffer.alloc(id_bytes)
   for (let at = head_bytes; at < all.length; ) {
     const flags = all.charCodeAt(at++)
     let place = places[flags >> 4]
@@ -133,16 +151,19 @@ export function changesOfEntry(entry: Buffer): ChangedTask[] {
       places.push(place)
       at = end
     }
-    const obj_id = idHex(all.slice(at, at + id_bytes))
-    at += id_bytes
+    const differs = all.charCodeAt(at) * 256 + all.charCodeAt(at + 1)
+    at += 2
+    for (let n = 0; n < id_bytes; n++) if (differs & (1 << n)) id[n] = all.charCodeAt(at++)
+    const obj_id = id.toString('hex')
     let ref: string | null = null
     if (flags & ref_flag) {
-      const ref_at = at + 2
-      at = ref_at + all.charCodeAt(at) * 256 + all.charCodeAt(at + 1)
-      ref = text(all.slice(ref_at, at))
+      let ref_bytes = all.charCodeAt(at++)
+      if (ref_bytes >= 128) ref_bytes = (ref_bytes - 128) * 256 + all.charCodeAt(at++)
+      ref = text(all.slice(at, at + ref_bytes))
+      at += ref_bytes
     }
     const status = statuses[flags & 7]
-    if (place === undefined || status === undefined || at > all.length) {
+    if (place === undefined || status === undefined || !(at <= all.length)) {
       throw new Error('a change entry is damaged')
     }
     changes.push({ ...place, obj_id, ref, status })
