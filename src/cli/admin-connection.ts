@@ -78,9 +78,7 @@ async function openHere(path: string, given: Given): Promise<Admin | undefined> 
 
 export function engineOptionsFrom(env: Env): Pick<EngineOptions, 'secret_key' | 'runtime_dir'> {
   const { CONVEYOR_KEY: secret_key, CONVEYOR_RUNTIME_DIR: runtime_dir } = env
-  return {
-    ...defined({ secret_key, runtime_dir }),
-  }
+  return { ...defined({ secret_key, runtime_dir }) }
 }
 
 /** Undefined if the holder has no socket or has just ended. */

@@ -10,9 +10,7 @@ import { type Io, print } from './io.ts'
 import { clean, linesText, table } from './text.ts'
 import { type Given, isOn } from './verb.ts'
 
-export function printJson(io: Io, json: string): Promise<void> {
-  return print(io.stdout, `${json}\n`)
-}
+export const printJson = (io: Io, json: string): Promise<void> => print(io.stdout, `${json}\n`)
 
 export function printLines(io: Io, lines: readonly string[]): Promise<void> {
   return print(io.stdout, lines.map((line) => `${line}\n`).join(''))
@@ -30,19 +28,20 @@ export async function printDone(
   return exits.done
 }
 
+export interface ListForm<Item> {
+  /** Default: the item itself. */
+  readonly jsonOf?: (item: Item) => string
+  readonly heads: readonly string[]
+  readonly cellsOf: (item: Item) => readonly string[]
+}
+
 /** Prints a list: a JSON document per item for programs, a table for people. */
 export async function printList<Item>(
   given: Given,
   io: Io,
   items: readonly Item[],
-  form: {
-    /** Default: the item itself. */
-    readonly jsonOf?: (item: Item) => string
-    readonly heads: readonly string[]
-    readonly cellsOf: (item: Item) => readonly string[]
-  },
+  { jsonOf = (item: Item): string => JSON.stringify(item), heads, cellsOf }: ListForm<Item>,
 ): Promise<Exit> {
-  const { jsonOf = (item: Item): string => JSON.stringify(item), heads, cellsOf } = form
   if (isOn(given, 'json')) await printLines(io, items.map(jsonOf))
   else await print(io.stdout, table(heads, items.map(cellsOf)))
   return exits.done
@@ -58,9 +57,7 @@ export function jsonOf(members: Readonly<Record<string, string | undefined>>): s
 }
 
 /** A user id consists of digits, hence is a number in JSON, however long. */
-export function idJson(id: string): string {
-  return /^[1-9][0-9]*$/.test(id) ? id : JSON.stringify(id)
-}
+export const idJson = (id: string): string => (/^[1-9][0-9]*$/.test(id) ? id : JSON.stringify(id))
 
 /** A ref as it was sent; as a number where it was one. */
 function refJson(view: Pick<ResultView, 'ref' | 'ref_is_number'>): string {

@@ -5,9 +5,8 @@
  */
 import { parseArgs } from 'node:util'
 import { usageError } from './exit-codes.ts'
-import type { Flag } from './flag.ts'
 import type { Env } from './io.ts'
-import type { Given, Verb } from './verb.ts'
+import type { Flag, Given, Verb } from './verb.ts'
 
 export type Parsed =
   | { readonly kind: 'run'; readonly given: Given }
@@ -121,13 +120,9 @@ function fromEnv(flag: Flag, env: Env): string | boolean | undefined {
   throw usageError(`${name} is a switch: set it to 1 or 0`)
 }
 
-function envName(flag: Flag): string {
-  return `CONVEYOR_${flag.name.toUpperCase().replaceAll('-', '_')}`
-}
+const envName = (flag: Flag): string => `CONVEYOR_${flag.name.toUpperCase().replaceAll('-', '_')}`
 
-function helpHint(verb: Verb): string {
-  return `see \`npx conveyor ${verb.name} --help\``
-}
+const helpHint = (verb: Verb): string => `see \`npx conveyor ${verb.name} --help\``
 
 function wordCount(verb: Verb): string {
   const most = verb.words.length

@@ -55,6 +55,4 @@ export function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, '·')
 }
 
-function length(text: string): number {
-  return [...text].length
-}
+const length = (text: string): number => [...text].length

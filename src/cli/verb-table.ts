@@ -1,9 +1,8 @@
 /**
  * The table of verbs, in the order of the help, and the help that is printed from it.
  */
-import { db_flag, type Flag, json_flag } from './flag.ts'
 import { columns } from './text.ts'
-import type { Verb } from './verb.ts'
+import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
 import { certsVerbs } from './verbs/certs.ts'
 import { clusterVerbs } from './verbs/cluster.ts'
 import { consoleVerbs } from './verbs/console.ts'

@@ -41,9 +41,7 @@ export function fileSystemRisk(
 }
 
 /** False for a pipe, folder or device, whose rights are not checked. */
-function isPlainFile(mode: number): boolean {
-  return (mode & 0o170000) === 0o100000
-}
+const isPlainFile = (mode: number): boolean => (mode & 0o170000) === 0o100000
 
 /** The disk space below which a running engine stops writing soon. */
 function spaceVerdict(free_bytes: number, limits: Limits): Verdict {

@@ -139,10 +139,6 @@ await client.close()
 `
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(text)
-}
+const quoted = (text: string): string => JSON.stringify(text)
 
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
-}
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

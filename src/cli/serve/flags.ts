@@ -5,8 +5,7 @@ import type { Tracing } from '../../core/tracing.ts'
 import type { ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
-import { db_flag, type Flag, flag, json_flag } from '../flag.ts'
-import { type Given, isOn, text } from '../verb.ts'
+import { db_flag, type Flag, flag, type Given, isOn, json_flag, text } from '../verb.ts'
 import { log_level_flag } from './log.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({

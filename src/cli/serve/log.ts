@@ -4,9 +4,8 @@
  */
 import { type Emit, newEvents } from '../../core/events.ts'
 import type { Logger } from '../../core/log.ts'
-import type { Flag } from '../flag.ts'
 import type { Io } from '../io.ts'
-import { type Given, isOn, oneOf, text } from '../verb.ts'
+import { type Flag, type Given, isOn, oneOf, text } from '../verb.ts'
 import { newLineSink } from './line-sink.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -53,9 +53,7 @@ export function wantedServers(given: Given, program: string): WantedServers {
     )
   }
   const command_line = withProgram(withFile('`npx conveyor VERB`', given), program).slice(1, -1)
-  const paths = {
-    ...defined({ base, public_url }),
-  }
+  const paths = { ...defined({ base, public_url }) }
   return {
     ...(http === undefined ? {} : { http: { ...http, ...paths } }),
     ...(http_sync === undefined ? {} : { http_sync: { ...http_sync, ...paths, sync: true } }),

@@ -4,9 +4,8 @@
  */
 import { type Signer, serverBase } from '../../client/http-messages.ts'
 import { usageError } from '../exit-codes.ts'
-import { type Flag, flag, json_flag } from '../flag.ts'
 import { decodeText, type Io, readInput } from '../io.ts'
-import { type Given, oneOf, text } from '../verb.ts'
+import { type Flag, flag, type Given, json_flag, oneOf, text } from '../verb.ts'
 
 export const signer_flags: readonly Flag[] = [
   flag('url URL', 'where the server is, such as http://127.0.0.1:8080'),
@@ -23,9 +22,7 @@ export const secret_notes = [
 
 export const body_note = 'FILE holds the body; without it, or as -, standard input does.'
 
-export function fileOf(given: Given): string {
-  return given.words[0] ?? '-'
-}
+export const fileOf = (given: Given): string => given.words[0] ?? '-'
 
 /** The server's address and base path. Throws a usage fault without one. */
 export function baseOf(given: Given, otherwise = ''): string {

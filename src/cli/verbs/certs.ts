@@ -5,19 +5,26 @@
 import { addClient, type CertificateOptions, initFolder } from '../../certs/folder.ts'
 import { systemChance } from '../../core/clock.ts'
 import { usageError } from '../exit-codes.ts'
-import { type Flag, flag, json_flag, words } from '../flag.ts'
 import type { Io } from '../io.ts'
 import { printDone } from '../output.ts'
 import { withProgram } from '../program.ts'
 import { fields, linesText } from '../text.ts'
-import { type Given, list, text, type Verb, word } from '../verb.ts'
+import {
+  type Flag,
+  flag,
+  type Given,
+  json_flag,
+  list,
+  text,
+  type Verb,
+  verbOf,
+  word,
+} from '../verb.ts'
 
 const days_flag: Flag = flag('days N', 'how long the certificate holds (default 365)')
 
 export const certsVerbs: readonly Verb[] = [
-  {
-    name: 'certs init',
-    words: words('DIR'),
+  verbOf('certs init DIR', {
     flags: [
       flag('host H', 'a name or address the server is called by, beside localhost', { many: true }),
       days_flag,
@@ -34,10 +41,8 @@ export const certsVerbs: readonly Verb[] = [
       const files = await initFolder(folder, list(given, 'host'), makingOf(given, io))
       return printDone(given, io, { folder, files }, linesText([`${folder}: ${files.join(' ')}`]))
     },
-  },
-  {
-    name: 'certs client',
-    words: words('DIR NAME'),
+  }),
+  verbOf('certs client DIR NAME', {
     flags: [days_flag, json_flag],
     says: 'make the certificate of a caller',
     notes: [
@@ -54,7 +59,7 @@ export const certsVerbs: readonly Verb[] = [
         withProgram(bind, io.program)
       return printDone(given, io, { folder, files, names }, text)
     },
-  },
+  }),
 ]
 
 function makingOf(given: Given, io: Io): CertificateOptions {

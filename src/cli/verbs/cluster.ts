@@ -16,24 +16,18 @@ import { fault, isFault } from '../../core/faults.ts'
 import { checkFormat, formatIn } from '../../engine/file/format.ts'
 import type { View } from '../../store/store.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { file_flags, flag, json_flag, words } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import { isConfirmed } from '../io.ts'
 import { printDone } from '../output.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
 import { bytesText, clean, fields, linesText, spanText, table } from '../text.ts'
-import { dbOf, type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { dbOf, flag, type Given, isOn, json_flag, text, type Verb, verbOf, word } from '../verb.ts'
 
 const flags = [commit_log_flag, partition_flag, json_flag]
 const password_note = 'The password comes from PGPASSWORD, or from the file that PGPASSFILE names.'
 
-const detachVerb: Verb = {
-  name: 'cluster detach',
-  words: [],
-  flags: [
-    flag('yes', 'detach without asking for the position', { no_env: true }),
-    commit_log_flag,
-    ...file_flags,
-  ],
+const detachVerb = fileVerb('cluster detach', {
+  flags: [flag('yes', 'detach without asking for the position', { no_env: true }), commit_log_flag],
   says: 'make the data file of a stopped node open alone, where its database is lost',
   notes: [
     'Refused while the database has all that the file has. The file keeps its tasks and its key;',
@@ -52,12 +46,10 @@ const detachVerb: Verb = {
       if (made === undefined) return exits.refused
       return printDone(given, io, made, `${clean(path)} opens alone, with ${made.has}\n`)
     }),
-}
+})
 
 export const clusterVerbs: readonly Verb[] = [
-  {
-    name: 'cluster init',
-    words: [],
+  verbOf('cluster init', {
     flags: [flag('role NAME', 'give this role the rights of a node', { no_env: true }), ...flags],
     says: 'make the schema of a cluster in its database, or bring it up to date',
     notes: ['What is there already stays as it is.', password_note],
@@ -71,10 +63,8 @@ export const clusterVerbs: readonly Verb[] = [
         const result = { partition, ...made, ...defined({ granted_to: role }) }
         return printDone(given, io, result, `the cluster ${says}${granted}\n`)
       }),
-  },
-  {
-    name: 'cluster status',
-    words: [],
+  }),
+  verbOf('cluster status', {
     flags,
     says: 'show the owner, the nodes and how far behind they are, and where an answer is durable',
     notes: ['Watches for up to two thirds of the lease whether the owner renews it.'],
@@ -87,10 +77,8 @@ export const clusterVerbs: readonly Verb[] = [
         })
         return printDone(given, io, status, pageOf(status))
       }),
-  },
-  {
-    name: 'cluster hand-over',
-    words: [],
+  }),
+  verbOf('cluster hand-over', {
     flags: [flag('to NODE', 'the node to be the owner (default any)', { no_env: true }), ...flags],
     says: 'make another node the owner, after the requests under way',
     notes: ['Prints how long it took, or why it is not possible; then nothing changes.'],
@@ -101,10 +89,8 @@ export const clusterVerbs: readonly Verb[] = [
         const says = `${to} is the owner after ${from}, in ${ms} ms\n`
         return printDone(given, io, { from, to, epoch, ms }, says)
       }),
-  },
-  {
-    name: 'cluster remove',
-    words: words('NODE'),
+  }),
+  verbOf('cluster remove NODE', {
     flags,
     says: 'remove a node that is gone, so that no log is kept for it',
     notes: ['A running node is not removed. A removed node may join again.'],
@@ -114,11 +100,9 @@ export const clusterVerbs: readonly Verb[] = [
         await removeNode(connection, { partition, clock: steadyClock, node })
         return printDone(given, io, { removed: node }, `${clean(node)} is removed\n`)
       }),
-  },
-  {
-    name: 'cluster import',
-    words: [],
-    flags: [...flags.slice(0, 2), ...file_flags],
+  }),
+  fileVerb('cluster import', {
+    flags: flags.slice(0, 2),
     says: 'write the state of a closed data file into an empty partition',
     notes: [
       'The file is only read; the nodes start with new files. The key of the secrets is not in it:',
@@ -134,7 +118,7 @@ export const clusterVerbs: readonly Verb[] = [
           : ''
         return printDone(given, io, made, `position ${made.seq}, ${made.bytes} bytes\n${key}`)
       }),
-  },
+  }),
   detachVerb,
 ]
 

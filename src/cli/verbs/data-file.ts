@@ -1,17 +1,13 @@
 /** `backup` and `check`: verbs on the data file as a whole. */
 import { resolve } from 'node:path'
-import { withAdmin } from '../admin-connection.ts'
 import { exits } from '../exit-codes.ts'
-import { file_flags, words } from '../flag.ts'
+import { ask, fileVerb } from '../file-verb.ts'
 import { printDone } from '../output.ts'
 import { linesText } from '../text.ts'
 import { type Verb, word } from '../verb.ts'
 
 export const fileVerbs: readonly Verb[] = [
-  {
-    name: 'backup',
-    words: words('FILE'),
-    flags: file_flags,
+  fileVerb('backup FILE', {
     says: 'write a checked copy of the data file while it is in use',
     notes: [
       'FILE must not exist yet. It has all that was acknowledged before, and gets its name once it',
@@ -23,7 +19,7 @@ export const fileVerbs: readonly Verb[] = [
     async run(given, io) {
       // The process that holds the file may run in another folder.
       const path = resolve(word(given, 0))
-      const made = await withAdmin(given, io, (admin) => admin.call('backup', { path }))
+      const made = await ask(given, io, 'backup', { path })
       const key = made.key_id === undefined ? '' : `, whose secrets need the key ${made.key_id}`
       const { damage } = made
       const has = made.has === undefined ? '' : `, ${made.has}`
@@ -35,18 +31,15 @@ export const fileVerbs: readonly Verb[] = [
       const exit = await printDone(given, io, made, linesText(lines))
       return damage === undefined ? exit : exits.damaged
     },
-  },
-  {
-    name: 'check',
-    words: [],
-    flags: file_flags,
+  }),
+  fileVerb('check', {
     says: 'walk every invariant of the data file',
     notes: ['Prints nothing where all is well; else a line for each breach, and exits 1.'],
     async run(given, io) {
-      const report = await withAdmin(given, io, (admin) => admin.call('check', {}))
+      const report = await ask(given, io, 'check', {})
       const { breaches } = report
       await printDone(given, io, report, linesText(breaches))
       return breaches.length === 0 ? exits.done : exits.refused
     },
-  },
+  }),
 ]

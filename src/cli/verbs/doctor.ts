@@ -8,19 +8,17 @@ import { collectFacts, type Facts } from '../doctor/facts.ts'
 import { fileChecks } from '../doctor/file-checks.ts'
 import { machineChecks } from '../doctor/machine-checks.ts'
 import { type Exit, exits } from '../exit-codes.ts'
-import { file_flags, flag } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
 import { printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
 import { clean, columns } from '../text.ts'
-import { dbOf, type Given, isOn, text, type Verb } from '../verb.ts'
+import { dbOf, flag, type Given, isOn, text } from '../verb.ts'
 
 const checks: readonly Check[] = [...fileChecks, ...machineChecks, ...clusterChecks]
 
-export const doctorVerb: Verb = {
-  name: 'doctor',
-  words: [],
+export const doctorVerb = fileVerb('doctor', {
   flags: [
     flag('full', 'walk every invariant of the file too, as `check` does', { no_env: true }),
     flag('tls DIR', 'the certificates that `serve --tls` reads'),
@@ -28,7 +26,6 @@ export const doctorVerb: Verb = {
     flag('backup FILE', 'the newest backup, whose age is checked', { no_env: true }),
     commit_log_flag,
     partition_flag,
-    ...file_flags,
   ],
   says: 'say what is wrong with a file and its machine, and what helps',
   notes: [
@@ -40,7 +37,7 @@ export const doctorVerb: Verb = {
       .split('\n'),
   ],
   run: examine,
-}
+})
 
 interface Row extends Verdict {
   readonly name: string

@@ -3,15 +3,13 @@
  */
 import { withAdmin } from '../admin-connection.ts'
 import { usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
-import { jsonOf, printDone, printList } from '../output.ts'
-import { isOn, type Verb, word } from '../verb.ts'
+import { fileVerb, listVerb } from '../file-verb.ts'
+import { jsonOf, printDone } from '../output.ts'
+import { flag, isOn, type Verb, word } from '../verb.ts'
 
 export const aliasVerbs: readonly Verb[] = [
-  {
-    name: 'process alias',
-    words: words('NAME [ID]'),
-    flags: [flag('off', 'remove the alias'), ...file_flags],
+  fileVerb('process alias NAME [ID]', {
+    flags: [flag('off', 'remove the alias')],
     says: 'make @NAME in definitions mean a process',
     notes: ['A change takes effect at once, for tasks under way too. The @ may be left out.'],
     async run(given, io) {
@@ -25,18 +23,10 @@ export const aliasVerbs: readonly Verb[] = [
       const conv_id = id === undefined ? 'null' : JSON.stringify(id)
       return printDone(given, io, jsonOf({ name: JSON.stringify(name), conv_id }))
     },
-  },
-  {
-    name: 'process aliases',
-    words: [],
-    flags: file_flags,
+  }),
+  listVerb('process aliases', 'process.aliases', {
     says: 'list the aliases',
-    async run(given, io) {
-      const aliases = await withAdmin(given, io, (admin) => admin.call('process.aliases', {}))
-      return printList(given, io, aliases, {
-        heads: ['ALIAS', 'PROCESS'],
-        cellsOf: ({ name, conv_id }) => [`@${name}`, conv_id],
-      })
-    },
-  },
+    heads: ['ALIAS', 'PROCESS'],
+    cellsOf: ({ name, conv_id }) => [`@${name}`, conv_id],
+  }),
 ]

@@ -9,15 +9,13 @@ import type { ImportResult, VariableResult, WaitsFor } from '../../engine/api/pr
 import { type GivenFile, readExport } from '../../files/read-export.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import { type Io, print, unreadable } from '../io.ts'
 import { printJson, printLines } from '../output.ts'
 import { clean } from '../text.ts'
-import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
+import { dbOf, flag, type Given, isOn, list, text } from '../verb.ts'
 
-export const importVerb: Verb = {
-  name: 'process import',
-  words: words('FILE…'),
+export const importVerb = fileVerb('process import FILE…', {
   flags: [
     flag('id CONV_ID', 'its id, instead of the one it carries'),
     flag('move OLD=NEW', 'where tasks of a dropped node go; may be repeated', { many: true }),
@@ -25,7 +23,6 @@ export const importVerb: Verb = {
       many: true,
     }),
     flag('dry-run', 'check everything, and store nothing'),
-    ...file_flags,
   ],
   says: 'store definitions, or new versions of them',
   notes: [
@@ -35,7 +32,7 @@ export const importVerb: Verb = {
     'missing (handlers, variables, secrets) and the command that supplies each.',
   ],
   run: importFiles,
-}
+})
 
 async function importFiles(given: Given, io: Io): Promise<Exit> {
   const id = text(given, 'id')

@@ -12,39 +12,25 @@ import type { AdminValue } from '../../server/admin/verbs.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { ask, change, fileVerb, listVerb } from '../file-verb.ts'
 import { type Io, print } from '../io.ts'
-import { idJson, jsonOf, printDone, printList } from '../output.ts'
+import { idJson, printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
 import { clean, fields, table } from '../text.ts'
-import { type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { flag, type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { importVerb } from './process-import.ts'
 import { rowsOf } from './task-list.ts'
 
 export const processVerbs: readonly Verb[] = [
   importVerb,
-  {
-    name: 'process list',
-    words: [],
-    flags: file_flags,
+  listVerb('process list', 'process.list', {
     says: 'list the processes',
-    async run(given, io) {
-      const processes = await withAdmin(given, io, (admin) => admin.call('process.list', {}))
-      return printList(given, io, processes, {
-        heads: ['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'],
-        cellsOf: ({ conv_id, title, status, version, tasks }) =>
-          [conv_id, title, status, version, tasks].map(String),
-      })
-    },
-  },
-  {
-    name: 'process show',
-    words: words('ID'),
-    flags: [
-      flag('mermaid', 'as a Mermaid flowchart'),
-      flag('svg', 'as a picture, an SVG file'),
-      ...file_flags,
-    ],
+    heads: ['PROCESS', 'TITLE', 'STATUS', 'VERSION', 'TASKS'],
+    cellsOf: ({ conv_id, title, status, version, tasks }) =>
+      [conv_id, title, status, version, tasks].map(String),
+  }),
+  fileVerb('process show ID', {
+    flags: [flag('mermaid', 'as a Mermaid flowchart'), flag('svg', 'as a picture, an SVG file')],
     says: 'show a process, its nodes and the tasks in them',
     async run(given, io) {
       const id = word(given, 0)
@@ -66,50 +52,38 @@ export const processVerbs: readonly Verb[] = [
           : page()
       return printDone(given, io, shown, shown_as)
     },
-  },
-  {
-    name: 'process export',
-    words: words('ID'),
-    flags: file_flags,
+  }),
+  fileVerb('process export ID', {
     says: 'print the definition as it was given',
     async run(given, io) {
-      const id = word(given, 0)
-      const found = await withAdmin(given, io, (admin) => admin.call('process.export', { id }))
+      const found = await ask(given, io, 'process.export', { id: word(given, 0) })
       await print(io.stdout, `${found.definition_text}\n`)
       return exits.done
     },
-  },
-  {
-    name: 'process share',
-    words: words('ID USER'),
-    flags: [flag('can LIST', 'some of create,modify,show (default all three)'), ...file_flags],
+  }),
+  fileVerb('process share ID USER', {
+    flags: [flag('can LIST', 'some of create,modify,show (default all three)')],
     says: 'let a user work with a process',
-    async run(given, io) {
+    run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
       const can = canOf(text(given, 'can'))
-      await withAdmin(given, io, (admin) => admin.call('process.share', { id, user, can }))
-      return printState(given, io, { user: idJson(user), can: JSON.stringify(can) })
+      const shows = { ...named(id), user: idJson(user), can: JSON.stringify(can) }
+      return change(given, io, 'process.share', { id, user, can }, shows)
     },
-  },
-  {
-    name: 'process unshare',
-    words: words('ID USER'),
-    flags: file_flags,
+  }),
+  fileVerb('process unshare ID USER', {
     says: 'remove the right of a user on a process',
-    async run(given, io) {
+    run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
-      await withAdmin(given, io, (admin) => admin.call('process.unshare', { id, user }))
-      return printState(given, io, { user: idJson(user), can: '[]' })
+      const shows = { ...named(id), user: idJson(user), can: '[]' }
+      return change(given, io, 'process.unshare', { id, user }, shows)
     },
-  },
-  {
-    name: 'process webhook',
-    words: words('ID'),
+  }),
+  fileVerb('process webhook ID', {
     flags: [
       flag('new', 'open it at a new address, in place of an open one'),
       flag('off', 'close it'),
       flag('basic-auth USER', 'open it to callers with the secret of a user'),
-      ...file_flags,
     ],
     says: 'print the addresses that take requests without a signature',
     notes: [
@@ -119,23 +93,19 @@ export const processVerbs: readonly Verb[] = [
       'of its own (type_auth) asks for that instead.',
     ],
     run: showWebhook,
-  },
+  }),
   ...(
     [
       ['pause', 'refuse creates and modifies; no task moves', { status: '"paused"' }],
       ['resume', 'let a paused process go on', { status: '"active"' }],
       ['remove', 'remove a process in which no task lives', { removed: 'true' }],
     ] as const
-  ).map(
-    ([name, says, result]): Verb => ({
-      name: `process ${name}`,
-      words: words('ID'),
-      flags: file_flags,
+  ).map(([name, says, result]) =>
+    fileVerb(`process ${name} ID`, {
       says,
-      async run(given, io) {
+      run(given, io) {
         const id = word(given, 0)
-        await withAdmin(given, io, (admin) => admin.call(`process.${name}`, { id }))
-        return printState(given, io, result)
+        return change(given, io, `process.${name}`, { id }, { ...named(id), ...result })
       },
     }),
   ),
@@ -145,13 +115,11 @@ async function showWebhook(given: Given, io: Io): Promise<Exit> {
   const [is_new, is_off] = [isOn(given, 'new'), isOn(given, 'off')]
   const user = text(given, 'basic-auth')
   if (is_off && (is_new || user !== undefined)) throw usageError('--off goes with no other flag')
-  const change = {
+  const wanted = {
     ...(is_new || is_off ? { address: is_new ? ('new' as const) : ('off' as const) } : {}),
     ...defined({ user }),
   }
-  const found = await withAdmin(given, io, (admin) =>
-    admin.call('process.webhook', { id: word(given, 0), ...change }),
-  )
+  const found = await ask(given, io, 'process.webhook', { id: word(given, 0), ...wanted })
   const page = fields([
     ['webhook', found.address ?? '-'],
     ['user', found.has_login ? 'the login of its definition' : (found.user ?? undefined)],
@@ -170,11 +138,7 @@ function canOf(given: string | undefined): Can[] {
   return can
 }
 
-/** Prints nothing for people; for programs the process and its new state. */
-function printState(given: Given, io: Io, members: Record<string, string>): Promise<Exit> {
-  const state = jsonOf({ conv_id: JSON.stringify(word(given, 0)), ...members })
-  return printDone(given, io, state)
-}
+const named = (id: string): { readonly conv_id: string } => ({ conv_id: JSON.stringify(id) })
 
 /** With a process the oldest of its live tasks are shown, without those its newest. */
 const shown_tasks_max = 5
@@ -210,6 +174,4 @@ function pageOf(found: AdminValue<'process.show'>, shown: readonly TaskView[]): 
   return `${page}\n${clean(says)}\n${rowsOf(shown, true, false)}`
 }
 
-function ended(count: (of: Status) => number): number {
-  return count('processed') + count('canceled')
-}
+const ended = (count: (of: Status) => number): number => count('processed') + count('canceled')

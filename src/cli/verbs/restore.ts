@@ -17,15 +17,13 @@ import { magicOf } from '../../store/lmdb/open.ts'
 import { keepAside, lockDataFile, putRestored } from '../../store/restored-file.ts'
 import { connectOwner, engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, unreachableError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import { type Io, unreadable } from '../io.ts'
 import { printDone } from '../output.ts'
 import { linesText, timeText } from '../text.ts'
-import { dbOf, type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { dbOf, flag, type Given, isOn, text, word } from '../verb.ts'
 
-export const restoreVerb: Verb = {
-  name: 'restore',
-  words: words('BACKUP'),
+export const restoreVerb = fileVerb('restore BACKUP', {
   flags: [
     flag(
       'key-file FILE',
@@ -34,7 +32,6 @@ export const restoreVerb: Verb = {
     ),
     flag('replace', 'where there is a data file: move it aside', { no_env: true }),
     flag('without-key', 'restore although no key fits', { no_env: true }),
-    ...file_flags,
   ],
   says: 'put a backup in the place of the data file',
   notes: [
@@ -43,7 +40,7 @@ export const restoreVerb: Verb = {
     'Without its key tasks and timers go on, and signed requests are refused until it is put back.',
   ],
   run: restore,
-}
+})
 
 async function restore(given: Given, io: Io): Promise<Exit> {
   const began_ms = io.clock.now_ms()

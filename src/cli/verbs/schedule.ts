@@ -4,22 +4,18 @@
  */
 import { defined } from '../../core/defined.ts'
 import type { ScheduleDetails, ScheduleInfo } from '../../engine/api/schedule-api.ts'
-import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { ask, change, fileVerb, listVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
-import { jsonOf, printDone, printList, printResult, reasonOf } from '../output.ts'
+import { printDone, printResult, reasonOf } from '../output.ts'
 import { fields, linesText, timeText } from '../text.ts'
-import { durationMs, timeMs } from '../times.ts'
-import { type Given, oneOf, text, type Verb, word } from '../verb.ts'
+import { durationMs, flag, type Given, oneOf, text, timeMs, type Verb, word } from '../verb.ts'
 import { data_flag, dataOf } from './task-target.ts'
 
 const catch_ups = ['none', 'latest', 'all'] as const
 
 export const scheduleVerbs: readonly Verb[] = [
-  {
-    name: 'schedule add',
-    words: words('ID CONV'),
+  fileVerb('schedule add ID CONV', {
     flags: [
       flag('cron C', "such as '0 2 * * *'; six fields begin with the second"),
       flag('every TIME', 'such as 90s, 15m, 2h or 1d'),
@@ -28,7 +24,6 @@ export const scheduleVerbs: readonly Verb[] = [
       data_flag,
       flag('due-key NAME', 'the member of the data for the due time, in ms'),
       flag('catch-up HOW', 'with missed times: none, latest (default) or all'),
-      ...file_flags,
     ],
     says: 'create a task in a process at each due time, or change when',
     notes: [
@@ -37,65 +32,45 @@ export const scheduleVerbs: readonly Verb[] = [
       'paused.',
     ],
     run: addSchedule,
-  },
-  {
-    name: 'schedule list',
-    words: [],
-    flags: file_flags,
+  }),
+  listVerb('schedule list', 'schedule.list', {
     says: 'list the schedules and when each is due next',
-    async run(given, io) {
-      const schedules = await withAdmin(given, io, (admin) => admin.call('schedule.list', {}))
-      return printList(given, io, schedules, {
-        heads: ['SCHEDULE', 'PROCESS', 'STATE', 'WHEN', 'NEXT', 'IN UTC', 'LAST'],
-        cellsOf: (schedule) => [
-          ...[schedule.id, schedule.conv_id, schedule.state, whenText(schedule)],
-          ...timesOf(schedule.next_ms, schedule.timezone),
-          schedule.last?.proc ?? '-',
-        ],
-      })
-    },
-  },
-  {
-    name: 'schedule show',
-    words: words('ID'),
-    flags: file_flags,
+    heads: ['SCHEDULE', 'PROCESS', 'STATE', 'WHEN', 'NEXT', 'IN UTC', 'LAST'],
+    cellsOf: (schedule) => [
+      ...[schedule.id, schedule.conv_id, schedule.state, whenText(schedule)],
+      ...timesOf(schedule.next_ms, schedule.timezone),
+      schedule.last?.proc ?? '-',
+    ],
+  }),
+  fileVerb('schedule show ID', {
     says: 'show a schedule, its last due time and what came of it',
     notes: ['Parameters that the process marks as auto-clear are shown as ***.'],
     async run(given, io) {
-      const id = word(given, 0)
-      const found = await withAdmin(given, io, (admin) => admin.call('schedule.show', { id }))
+      const found = await ask(given, io, 'schedule.show', { id: word(given, 0) })
       const { data_text, ...shown } = found
       const json = `${JSON.stringify(shown).slice(0, -1)},"data":${data_text}}`
       return printDone(given, io, json, pageOf(found))
     },
-  },
-  {
-    name: 'schedule run',
-    words: words('ID'),
-    flags: file_flags,
+  }),
+  fileVerb('schedule run ID', {
     says: 'create a task of a schedule now; its due times stay',
     async run(given, io) {
-      const id = word(given, 0)
-      const result = await withAdmin(given, io, (admin) => admin.call('schedule.run', { id }))
+      const result = await ask(given, io, 'schedule.run', { id: word(given, 0) })
       return printResult(given, io, result, result.obj_id ?? '')
     },
-  },
+  }),
   ...(
     [
       ['pause', 'create no tasks until resume', { paused: 'true' }],
       ['resume', 'let a paused schedule go on', { paused: 'false' }],
       ['remove', 'remove a schedule; its tasks stay', { removed: 'true' }],
     ] as const
-  ).map(
-    ([name, says, state]): Verb => ({
-      name: `schedule ${name}`,
-      words: words('ID'),
-      flags: file_flags,
+  ).map(([name, says, state]) =>
+    fileVerb(`schedule ${name} ID`, {
       says,
-      async run(given, io) {
+      run(given, io) {
         const id = word(given, 0)
-        await withAdmin(given, io, (admin) => admin.call(`schedule.${name}`, { id }))
-        return printDone(given, io, jsonOf({ id: JSON.stringify(id), ...state }))
+        return change(given, io, `schedule.${name}`, { id }, { id: JSON.stringify(id), ...state })
       },
     }),
   ),
@@ -120,7 +95,7 @@ async function addSchedule(given: Given, io: Io): Promise<Exit> {
     ...(at && { at_ms: timeMs('--at', at, io.clock.now_ms()) }),
     ...defined({ timezone, due_key, catch_up }),
   }
-  const put = await withAdmin(given, io, (admin) => admin.call('schedule.put', schedule))
+  const put = await ask(given, io, 'schedule.put', schedule)
   const [next, utc] = timesOf(put.next_ms, timezone ?? 'UTC')
   const due =
     put.next_ms === null ? 'has ended' : `due next ${next}${utc === next ? '' : ` (${utc})`}`

@@ -8,7 +8,6 @@ import { ownTimestamp, type Signed, signed } from '../../client/http-messages.ts
 import { parsePlain } from '../../codec/json.ts'
 import { systemChance } from '../../core/clock.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
-import { words } from '../flag.ts'
 import { print, readAll } from '../io.ts'
 import {
   baseOf,
@@ -18,11 +17,9 @@ import {
   secret_notes,
   signer_flags,
 } from '../sign/signer.ts'
-import type { Verb } from '../verb.ts'
+import { verbOf } from '../verb.ts'
 
-export const sendVerb: Verb = {
-  name: 'send',
-  words: words('[FILE]'),
+export const sendVerb = verbOf('send [FILE]', {
   flags: signer_flags,
   says: 'sign a body, post it and print the answer',
   notes: [
@@ -39,7 +36,7 @@ export const sendVerb: Verb = {
     await print(io.stdout, answer.endsWith('\n') ? answer : `${answer}\n`)
     return exitOf(status, answer)
   },
-}
+})
 
 /** Uses node:http because `fetch` refuses some ports. */
 function post(

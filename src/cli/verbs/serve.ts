@@ -25,11 +25,9 @@ import {
 } from '../serve/servers.ts'
 import { killIfHung, newStop, type Stop, untilEnd } from '../serve/stop.ts'
 import { variablesOf } from '../serve/variables-file.ts'
-import { dbOf, type Given, isOn, list, text, type Verb } from '../verb.ts'
+import { dbOf, type Given, isOn, list, text, verbOf } from '../verb.ts'
 
-export const serveVerb: Verb = {
-  name: 'serve',
-  words: [],
+export const serveVerb = verbOf('serve', {
   flags: serve_flags,
   says: 'answer signed requests, and gRPC calls',
   notes: [
@@ -37,7 +35,7 @@ export const serveVerb: Verb = {
     'is done; a second one ends it at once. A number in brackets is the default.',
   ],
   run: serve,
-}
+})
 
 async function serve(given: Given, io: Io): Promise<Exit> {
   const wanted = wantedServers(given, io.program)

@@ -6,7 +6,6 @@
 import { type Signer, signed, wholeSeconds } from '../../client/http-messages.ts'
 import { timestampMistake } from '../../server/http/credentials.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { flag, words } from '../flag.ts'
 import { type Io, readInput } from '../io.ts'
 import { printDone } from '../output.ts'
 import { curlLine, explained, explainText, testVector } from '../sign/explain.ts'
@@ -21,11 +20,9 @@ import {
   signer_flags,
 } from '../sign/signer.ts'
 import { linesText } from '../text.ts'
-import { type Given, isOn, text, type Verb } from '../verb.ts'
+import { flag, type Given, isOn, text, verbOf } from '../verb.ts'
 
-export const signVerb: Verb = {
-  name: 'sign',
-  words: words('[FILE]'),
+export const signVerb = verbOf('sign [FILE]', {
   flags: [
     ...signer_flags,
     flag('timestamp T', 'sign with this one, in place of now', { no_env: true }),
@@ -57,7 +54,7 @@ export const signVerb: Verb = {
     const json = JSON.stringify({ url, ...(has_headers ? { headers } : {}), curl })
     return printDone(given, io, json, linesText([url, curl]))
   },
-}
+})
 
 /** The time to sign with, in milliseconds. Throws a usage fault. */
 function timeOf(given: Given, io: Io): number {

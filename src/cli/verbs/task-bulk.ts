@@ -11,11 +11,11 @@ import type { SentBulk, SentJob } from '../../task-operations/searches.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { type Flag, file_flags, flag, words } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import { type Io, isConfirmed, print } from '../io.ts'
 import { jsonOf, newProgress, printDone, printList, taskJson } from '../output.ts'
 import { clean, timeText } from '../text.ts'
-import { type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { type Flag, flag, type Given, isOn, text, word } from '../verb.ts'
 import { filterOf } from './task-filter.ts'
 import { rowsOf } from './task-list.ts'
 import { dataOf } from './task-target.ts'
@@ -33,10 +33,7 @@ export const bulk_notes = [
   'off goes on by `npx conveyor task bulk JOB`.',
 ]
 
-export const jobsVerb: Verb = {
-  name: 'task bulk',
-  words: words('[JOB]'),
-  flags: file_flags,
+export const jobsVerb = fileVerb('task bulk [JOB]', {
   says: 'go on with a job on many tasks that was cut off, or list the jobs',
   async run(given, io) {
     const [id] = given.words
@@ -47,7 +44,7 @@ export const jobsVerb: Verb = {
       return printList(given, io, jobs, { jsonOf: jobJson, heads, cellsOf })
     })
   },
-}
+})
 
 function cellsOf(job: SentJob): string[] {
   const { id = '', started_ms, is_done, action, filter } = job
@@ -139,9 +136,7 @@ async function finish(given: Given, io: Io, admin: Admin, first: SentJob): Promi
   return Object.keys(job.refused).length === 0 ? exits.done : exits.refused
 }
 
-function jobJson({ sample: _shown, ...job }: SentJob): string {
-  return JSON.stringify(job)
-}
+const jobJson = ({ sample: _shown, ...job }: SentJob): string => JSON.stringify(job)
 
 function countsText({ matched, changed, skipped, refused }: SentJob): string {
   const parts = [`${changed} of ${matched} done`]

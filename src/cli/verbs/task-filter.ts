@@ -9,10 +9,8 @@ import { isFault } from '../../core/faults.ts'
 import { filter_times } from '../../engine/api/search-api.ts'
 import type { SentFilter } from '../../task-operations/searches.ts'
 import { usageError } from '../exit-codes.ts'
-import { type Flag, flag } from '../flag.ts'
 import type { Io } from '../io.ts'
-import { timeMs } from '../times.ts'
-import { type Given, oneOf, text } from '../verb.ts'
+import { type Flag, flag, type Given, oneOf, text, timeMs } from '../verb.ts'
 
 const flagOf = (time: (typeof filter_times)[number]): string =>
   time.replace('_ms', '').replace('_', '-')

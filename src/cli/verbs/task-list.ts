@@ -11,23 +11,20 @@ import type { TaskView } from '../../task-operations/task-view.ts'
 import { type WaitPart, waitParts } from '../../task-operations/wait-parts.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { ask, fileVerb } from '../file-verb.ts'
 import { type Io, print } from '../io.ts'
 import { newProgress, printDone, printLines, taskJson } from '../output.ts'
 import { columns, table, timeText } from '../text.ts'
-import { type Given, isOn, text, type Verb } from '../verb.ts'
+import { flag, type Given, isOn, text } from '../verb.ts'
 import { filter_notes, filterFlags, filterOf } from './task-filter.ts'
 
-export const listVerb: Verb = {
-  name: 'task list',
-  words: words('[CONV]'),
+export const listVerb = fileVerb('task list [CONV]', {
   flags: [
     ...filterFlags,
     flag('newest', 'the newest first, instead of the oldest'),
     flag('limit N', 'at most so many (default 100; 0 lists all)'),
     flag('all', 'all of them, as --limit 0'),
     flag('cursor C', 'go on where a list with the same flags ended'),
-    ...file_flags,
   ],
   says: 'list the tasks of a process, or of all',
   notes: [
@@ -36,20 +33,18 @@ export const listVerb: Verb = {
     ...filter_notes,
   ],
   run: listTasks,
-}
+})
 
-export const countVerb: Verb = {
-  name: 'task count',
-  words: words('[CONV]'),
-  flags: [...filterFlags.filter(({ name }) => ['node', 'status'].includes(name)), ...file_flags],
+export const countVerb = fileVerb('task count [CONV]', {
+  flags: filterFlags.filter(({ name }) => ['node', 'status'].includes(name)),
   says: 'count the tasks by process, or those of a process by node, and by status',
   async run(given, io) {
     const [conv_id] = given.words
     const filter = { ...filterOf(given, io), ...defined({ conv_id }) }
-    const counts = await withAdmin(given, io, (admin) => admin.call('task.count', filter))
+    const counts = await ask(given, io, 'task.count', filter)
     return printDone(given, io, counts, countsText(counts))
   },
-}
+})
 
 function countsText({ rows, by_status, total }: TaskCounts): string {
   const statuses = Object.keys(by_status) as (keyof typeof by_status)[]

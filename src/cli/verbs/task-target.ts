@@ -8,12 +8,11 @@ import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import type { TargetInput } from '../../engine/api/task-api.ts'
 import type { RawOp, ResultView } from '../../task-operations/task-actions.ts'
-import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
-import { type Flag, flag } from '../flag.ts'
+import { ask } from '../file-verb.ts'
 import type { Io } from '../io.ts'
 import { printResult } from '../output.ts'
-import { type Given, text } from '../verb.ts'
+import { type Flag, flag, type Given, text } from '../verb.ts'
 import { dataText } from './task-import.ts'
 
 export const conv_word = { name: 'CONV' }
@@ -72,7 +71,7 @@ export async function applyOp(
   op: RawOp,
   textOf: (result: ResultView) => string,
 ): Promise<Exit> {
-  const [result] = await withAdmin(given, io, (admin) => admin.call('task.apply', { ops: [op] }))
+  const [result] = await ask(given, io, 'task.apply', { ops: [op] })
   if (result === undefined) throw new Error('an op came back without a result')
   return printResult(given, io, result, textOf(result))
 }

@@ -3,35 +3,23 @@ import { fault } from '../../core/faults.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
-import { file_flags, flag } from '../flag.ts'
+import { ask, fileVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
 import { printDone, taskJson } from '../output.ts'
 import { fields, table, timeText } from '../text.ts'
-import { type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { flag, type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { jobsVerb } from './task-bulk.ts'
 import { changeVerbs } from './task-change.ts'
 import { createFromFile } from './task-import.ts'
 import { countVerb, listVerb, waitRows } from './task-list.ts'
-import {
-  applyOp,
-  conv_word,
-  data_flag,
-  dataOf,
-  target_flags,
-  target_notes,
-  targetOf,
-  task_word,
-} from './task-target.ts'
+import { applyOp, data_flag, dataOf, target_flags, target_notes, targetOf } from './task-target.ts'
 
 export const taskVerbs: readonly Verb[] = [
-  {
-    name: 'task create',
-    words: [conv_word],
+  fileVerb('task create CONV', {
     flags: [
       flag('ref R', 'its ref, unique among the live tasks of the process'),
       data_flag,
       flag('file F.ndjson', 'one task a line, instead of --ref and --data'),
-      ...file_flags,
     ],
     says: 'create a task, or one for each line of a file',
     notes: [
@@ -40,25 +28,22 @@ export const taskVerbs: readonly Verb[] = [
       'named and passed over; with --json each line is answered by one.',
     ],
     run: createTask,
-  },
+  }),
   ...changeVerbs,
-  {
-    name: 'task show',
-    words: [conv_word, task_word],
+  fileVerb('task show CONV [TASK]', {
     flags: [
       ...target_flags,
       flag('history', 'also what has happened to it: when, in which node, why, by whom'),
-      ...file_flags,
     ],
     says: 'show a task and its data',
     notes: [...target_notes, 'Parameters that the process marks as auto-clear are shown as ***.'],
     async run(given, io) {
       const args = { ...targetOf(given), with_history: isOn(given, 'history') }
-      const task = await withAdmin(given, io, (admin) => admin.call('task.show', args))
+      const task = await ask(given, io, 'task.show', args)
       if (task === null) throw fault('not_found_task', 'there is no such task in this process')
       return printDone(given, io, taskJson(task), pageOf(task) + historyOf(task))
     },
-  },
+  }),
   listVerb,
   countVerb,
   jobsVerb,

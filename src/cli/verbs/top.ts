@@ -8,17 +8,15 @@ import type { Admin } from '../../server/admin/verbs.ts'
 import { lockFile } from '../../store/disk/file-lock.ts'
 import { connectOwner, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, unreachableError } from '../exit-codes.ts'
-import { file_flags, flag } from '../flag.ts'
+import { fileVerb } from '../file-verb.ts'
 import { type Io, print } from '../io.ts'
 import { printDone } from '../output.ts'
 import { overviewLines } from '../overview-page.ts'
 import { linesText } from '../text.ts'
-import { dbOf, type Given, isOn, type Verb } from '../verb.ts'
+import { dbOf, flag, type Given, isOn } from '../verb.ts'
 
-export const topVerb: Verb = {
-  name: 'top',
-  words: [],
-  flags: [flag('once', 'print it once, as without a terminal', { no_env: true }), ...file_flags],
+export const topVerb = fileVerb('top', {
+  flags: [flag('once', 'print it once, as without a terminal', { no_env: true })],
   says: 'show what a server does: processes, failed tasks, health',
   notes: [
     'Redrawn each second until q is pressed. Printed once it takes a second, because',
@@ -27,7 +25,7 @@ export const topVerb: Verb = {
     'watched, and by a server with an operator’s page from its start.',
   ],
   run: watchServer,
-}
+})
 
 const every_ms = 1_000
 

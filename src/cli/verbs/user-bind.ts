@@ -3,12 +3,11 @@
  * their kind (`dns:`, `cn:` …), so that a host name is never taken for a person. A running server
  * uses the change from the next call on.
  */
-import { withAdmin } from '../admin-connection.ts'
 import { type Exit, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { change, fileVerb, listVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
-import { idJson, jsonOf, printDone, printList } from '../output.ts'
-import { type Given, isOn, type Verb, word } from '../verb.ts'
+import { idJson, jsonOf } from '../output.ts'
+import { flag, type Given, isOn, type Verb, word } from '../verb.ts'
 import { checkUserId } from './user.ts'
 
 const name_notes = [
@@ -17,18 +16,13 @@ const name_notes = [
 ]
 
 export const bindVerbs: readonly Verb[] = [
-  {
-    name: 'user bind',
-    words: words('ID|NAME [NAME]'),
-    flags: [flag('all', 'let it use every process, as no user'), ...file_flags],
+  fileVerb('user bind ID|NAME [NAME]', {
+    flags: [flag('all', 'let it use every process, as no user')],
     says: 'let a certificate act as a user (bind ID NAME, or bind --all NAME)',
     notes: [...name_notes, 'A name has one binding; a new one takes the place of the old.'],
     run: bind,
-  },
-  {
-    name: 'user unbind',
-    words: words('NAME'),
-    flags: file_flags,
+  }),
+  fileVerb('user unbind NAME', {
     says: 'refuse a certificate from its next call on',
     notes: [
       ...name_notes,
@@ -38,24 +32,15 @@ export const bindVerbs: readonly Verb[] = [
     async run(given, io) {
       const name = word(given, 0)
       checkCertificateName(name)
-      await withAdmin(given, io, (admin) => admin.call('user.unbind', { name }))
-      return printBinding(given, io, name, null)
+      return change(given, io, 'user.unbind', { name }, bindingOf(name, null))
     },
-  },
-  {
-    name: 'user bindings',
-    words: [],
-    flags: file_flags,
+  }),
+  listVerb('user bindings', 'user.bindings', {
     says: 'list the bound certificate names and their users',
-    async run(given, io) {
-      const bindings = await withAdmin(given, io, (admin) => admin.call('user.bindings', {}))
-      return printList(given, io, bindings, {
-        jsonOf: ({ name, acts_as }) => bindingJson(name, acts_as),
-        heads: ['NAME', 'ACTS AS'],
-        cellsOf: ({ name, acts_as }) => [name, acts_as ?? 'refused'],
-      })
-    },
-  },
+    jsonOf: ({ name, acts_as }) => jsonOf(bindingOf(name, acts_as)),
+    heads: ['NAME', 'ACTS AS'],
+    cellsOf: ({ name, acts_as }) => [name, acts_as ?? 'refused'],
+  }),
 ]
 
 async function bind(given: Given, io: Io): Promise<Exit> {
@@ -66,22 +51,13 @@ async function bind(given: Given, io: Io): Promise<Exit> {
     throw usageError('say whom it acts as: `user bind ID NAME`, or `user bind --all NAME`')
   }
   checkCertificateName(name)
-  if (all) {
-    await withAdmin(given, io, (admin) => admin.call('user.bindAll', { name }))
-    return printBinding(given, io, name, 'all')
-  }
+  if (all) return change(given, io, 'user.bindAll', { name }, bindingOf(name, 'all'))
   checkUserId(first)
-  await withAdmin(given, io, (admin) => admin.call('user.bind', { id: first, name }))
-  return printBinding(given, io, name, first)
+  return change(given, io, 'user.bind', { id: first, name }, bindingOf(name, first))
 }
 
-function printBinding(given: Given, io: Io, name: string, acts_as: string | null): Promise<Exit> {
-  return printDone(given, io, bindingJson(name, acts_as))
-}
-
-function bindingJson(name: string, acts_as: string | null): string {
-  const who = acts_as === null ? 'null' : idJson(acts_as)
-  return jsonOf({ name: JSON.stringify(name), acts_as: who })
+function bindingOf(name: string, acts_as: string | null): { name: string; acts_as: string } {
+  return { name: JSON.stringify(name), acts_as: acts_as === null ? 'null' : idJson(acts_as) }
 }
 
 /** A name needs its kind: a bare word could be a host, a person or a service. */

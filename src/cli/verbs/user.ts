@@ -7,24 +7,20 @@ import { console_rights, type Sign } from '../../engine/api/user-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
 import { type Exit, exits, usageError } from '../exit-codes.ts'
-import { file_flags, flag, words } from '../flag.ts'
+import { ask, change, fileVerb, listVerb } from '../file-verb.ts'
 import { decodeText, type Io, isConfirmed, readInput } from '../io.ts'
-import { idJson, jsonOf, membersOf, printDone, printList } from '../output.ts'
+import { idJson, jsonOf, membersOf, printDone } from '../output.ts'
 import { fields, linesText, timeText } from '../text.ts'
-import { durationMs } from '../times.ts'
-import { type Given, isOn, oneOf, text, type Verb, word } from '../verb.ts'
+import { durationMs, flag, type Given, isOn, oneOf, text, type Verb, word } from '../verb.ts'
 
 const signs: readonly Sign[] = ['hmac', 'path', 'both']
 
 export const userVerbs: readonly Verb[] = [
-  {
-    name: 'user add',
-    words: [],
+  fileVerb('user add', {
     flags: [
       flag('id N', 'its number (default: the next free one)'),
       flag('name S', 'its name'),
       flag('sign HOW', 'the signatures it may use: hmac, path or both (default)'),
-      ...file_flags,
     ],
     says: 'make a user and print its secret, once',
     async run(given, io) {
@@ -36,46 +32,33 @@ export const userVerbs: readonly Verb[] = [
       const made = await withAdmin(given, io, add, { if_missing: 'create' })
       return printSecret(given, io, made)
     },
-  },
-  {
-    name: 'user list',
-    words: [],
-    flags: file_flags,
+  }),
+  listVerb('user list', 'user.list', {
     says: 'list the users and what they may do',
-    async run(given, io) {
-      const users = await withAdmin(given, io, (admin) => admin.call('user.list', {}))
-      return printList(given, io, users, {
-        jsonOf: (user) =>
-          jsonOf({
-            id: idJson(user.id),
-            ...membersOf(user, ['name', 'create_time_ms', 'secrets', 'sign', 'console', 'grants']),
-          }),
-        heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
-        cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
-          ...[id, name, timeText(create_time_ms), String(secrets), sign, console],
-          grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
-        ],
-      })
-    },
-  },
-  {
-    name: 'user rotate',
-    words: words('ID'),
-    flags: [flag('grace TIME', 'how long the old secret still works, such as 24h'), ...file_flags],
+    jsonOf: (user) =>
+      jsonOf({
+        id: idJson(user.id),
+        ...membersOf(user, ['name', 'create_time_ms', 'secrets', 'sign', 'console', 'grants']),
+      }),
+    heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
+    cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
+      ...[id, name, timeText(create_time_ms), String(secrets), sign, console],
+      grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
+    ],
+  }),
+  fileVerb('user rotate ID', {
+    flags: [flag('grace TIME', 'how long the old secret still works, such as 24h')],
     says: 'give a user a new secret and print it, once',
     notes: ['Without --grace the old secret ends at once. TIME is a number and s, m, h or d.'],
     async run(given, io) {
       const id = word(given, 0)
       const grace = text(given, 'grace')
       const args = grace === undefined ? { id } : { id, grace_ms: durationMs(grace) }
-      const made = await withAdmin(given, io, (admin) => admin.call('user.rotate', args))
+      const made = await ask(given, io, 'user.rotate', args)
       return printSecret(given, io, made)
     },
-  },
-  {
-    name: 'user sign',
-    words: words('ID HOW'),
-    flags: file_flags,
+  }),
+  fileVerb('user sign ID HOW', {
     says: 'set which signatures a user may use: hmac, path or both',
     notes: [
       'hmac is a signature in headers (HMAC-SHA-256), path one in the path (SHA-1). It holds from',
@@ -84,40 +67,29 @@ export const userVerbs: readonly Verb[] = [
     async run(given, io) {
       const id = word(given, 0)
       const sign = oneOf('HOW', word(given, 1), signs) as Sign
-      await withAdmin(given, io, (admin) => admin.call('user.sign', { id, sign }))
-      const json = jsonOf({ id: idJson(id), sign: JSON.stringify(sign) })
-      return printDone(given, io, json)
+      const shows = { id: idJson(id), sign: JSON.stringify(sign) }
+      return change(given, io, 'user.sign', { id, sign }, shows)
     },
-  },
-  {
-    name: 'user console',
-    words: words('ID RIGHT'),
-    flags: file_flags,
+  }),
+  fileVerb('user console ID RIGHT', {
     says: 'set the right of a user on the operator’s page: look, operate, administer or off',
     notes: ['A new user may not sign in there. It holds from the next request on.'],
     async run(given, io) {
       const id = word(given, 0)
       const right = oneOf('RIGHT', word(given, 1), [...console_rights, 'off'] as const)
       const args = right === undefined || right === 'off' ? { id } : { id, right }
-      await withAdmin(given, io, (admin) => admin.call('user.console', args))
-      const json = jsonOf({ id: idJson(id), console: JSON.stringify(args.right ?? null) })
-      return printDone(given, io, json)
+      const shows = { id: idJson(id), console: JSON.stringify(args.right ?? null) }
+      return change(given, io, 'user.console', args, shows)
     },
-  },
-  {
-    name: 'user remove',
-    words: words('ID'),
-    flags: file_flags,
+  }),
+  fileVerb('user remove ID', {
     says: 'remove a user, its secrets and its grants',
-    async run(given, io) {
+    run(given, io) {
       const id = word(given, 0)
-      await withAdmin(given, io, (admin) => admin.call('user.remove', { id }))
-      return printDone(given, io, jsonOf({ id: idJson(id), removed: 'true' }))
+      return change(given, io, 'user.remove', { id }, { id: idJson(id), removed: 'true' })
     },
-  },
-  {
-    name: 'user rekey',
-    words: [],
+  }),
+  fileVerb('user rekey', {
     flags: [
       flag('new-key-file FILE', 'has the new key, for one that lives elsewhere'),
       flag(
@@ -125,7 +97,6 @@ export const userVerbs: readonly Verb[] = [
         'where the key is lost for good: remove all secrets, and make a new key',
       ),
       flag('yes', 'forget without asking for the number of users'),
-      ...file_flags,
     ],
     says: 'encrypt all secrets under a new key',
     notes: [
@@ -171,7 +142,7 @@ export const userVerbs: readonly Verb[] = [
       ]
       return printDone(given, io, made, linesText(lines))
     },
-  },
+  }),
 ]
 
 async function newKeyOf(given: Given, io: Io): Promise<string | undefined> {

@@ -129,13 +129,9 @@ function pxOf(value: JsonValue | undefined): number | undefined {
   return typeof px === 'number' && Math.abs(px) < far_px ? px : undefined
 }
 
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {}
-}
+const objectOf = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {})
 
-function objectIn(object: JsonObject, name: string): JsonObject {
-  return objectOf(object[name])
-}
+const objectIn = (object: JsonObject, name: string): JsonObject => objectOf(object[name])
 
 function listIn(object: JsonObject, name: string): readonly JsonValue[] {
   const list = object[name]

@@ -45,9 +45,7 @@ export function rectBetween(a: Point, b: Point): Rect {
   }
 }
 
-export function tenth(px: number): number {
-  return Math.round(px * 10) / 10
-}
+export const tenth = (px: number): number => Math.round(px * 10) / 10
 
 /** An edge may touch the border of a box, as its ends do. */
 const touch_px = 0.5

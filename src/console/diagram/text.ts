@@ -4,9 +4,7 @@
  */
 
 /** `1 task`, `12 tasks`. */
-export function tasksText(tasks: number): string {
-  return `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
-}
+export const tasksText = (tasks: number): string => `${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
 
 /** How much of a label is shown on its edge; all of it belongs into the title of the edge. */
 export const label_chars_max = 34

@@ -90,10 +90,6 @@ function text(value: JsonValue | undefined): string {
 
 const whole_template = /^\s*\{\{\s*([^{}]+?)\s*\}\}\s*$/
 
-function isTemplate(value: string): boolean {
-  return whole_template.test(value)
-}
+const isTemplate = (value: string): boolean => whole_template.test(value)
 
-function bare(value: string): string {
-  return whole_template.exec(value)?.[1] ?? value
-}
+const bare = (value: string): string => whole_template.exec(value)?.[1] ?? value

@@ -109,9 +109,8 @@ function begin(begun: Session): void {
   has_ended.value = false
 }
 
-function nameOf(value: typeof session.value): string {
-  return typeof value === 'object' ? value.name : ''
-}
+const nameOf = (value: typeof session.value): string =>
+  typeof value === 'object' ? value.name : ''
 
 /** Resolves once a session has begun. */
 function begun(): Promise<void> {

@@ -166,9 +166,7 @@ export function newEntrance(source: ConsoleSource, base: string, options: Consol
 
 const user_id = new RegExp(`^${user_id_pattern}$`)
 
-function isGuess({ code }: Fault): boolean {
-  return code === 'bad_signature' || code === 'access_denied'
-}
+const isGuess = ({ code }: Fault): boolean => code === 'bad_signature' || code === 'access_denied'
 
 /** The log says who did what, so a missing name is a mistake of the embedder. */
 function checked(given: Authorized | null | undefined): Authorized | undefined {

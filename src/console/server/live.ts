@@ -114,9 +114,7 @@ function textOf(frame: Frame): string {
   return JSON.stringify(frame, (name, value) => (name === 'at_ms' ? undefined : value))
 }
 
-function eventOf(name: string, data: string): string {
-  return `event: ${name}\ndata: ${data}\n\n`
-}
+const eventOf = (name: string, data: string): string => `event: ${name}\ndata: ${data}\n\n`
 
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -130,6 +130,4 @@ export function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)))
 }
 
-function digestOf(secret: string): string {
-  return hash('sha256', secret)
-}
+const digestOf = (secret: string): string => hash('sha256', secret)

@@ -81,6 +81,4 @@ function Badges({ counts: { by_status, due_soon } }: { readonly counts: Counts }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-function short(count: number): string {
-  return count < 10_000 ? String(count) : compact.format(count)
-}
+const short = (count: number): string => (count < 10_000 ? String(count) : compact.format(count))

@@ -140,6 +140,4 @@ function reasonOf(check: { readonly reason?: string } | undefined): string {
   return sentenceText(check?.reason ?? 'it does not work')
 }
 
-function msText(ms: number): string {
-  return `${rateText(ms)} ms`
-}
+const msText = (ms: number): string => `${rateText(ms)} ms`

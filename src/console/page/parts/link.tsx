@@ -56,13 +56,7 @@ export function ProcessLink({
 }
 
 /** A task by the ref that its caller gave it, else by its id. */
-export function TaskLink({
-  obj_id,
-  ref_text,
-}: {
-  readonly obj_id: string
-  readonly ref_text?: string | null
-}) {
+export function TaskLink({ obj_id, ref_text }: { obj_id: string; ref_text?: string | null }) {
   return (
     <Link to={{ name: 'task', obj_id }}>
       <bdi>{ref_text || obj_id}</bdi>

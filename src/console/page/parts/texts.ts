@@ -22,9 +22,7 @@ export function sentenceText(text: string): string {
 }
 
 /** `12 345`, with narrow spaces that no reader takes for a decimal point. */
-export function countText(count: number): string {
-  return grouped.format(count).replaceAll(',', '\u202f')
-}
+export const countText = (count: number): string => grouped.format(count).replaceAll(',', '\u202f')
 
 export function tasksText(count: number): string {
   return count === 1 ? '1 task' : `${countText(count)} tasks`

@@ -133,9 +133,7 @@ export function Time({ ms, as = 'relative' }: { ms: number; as?: 'relative' | 'e
   )
 }
 
-function Ago({ ms }: { readonly ms: number }) {
-  return <>{useComputed(() => agoText(ms, now_ms.value))}</>
-}
+const Ago = ({ ms }: { readonly ms: number }) => <>{useComputed(() => agoText(ms, now_ms.value))}</>
 
 export function Countdown({ ms }: { readonly ms: number }) {
   return (
@@ -145,9 +143,7 @@ export function Countdown({ ms }: { readonly ms: number }) {
   )
 }
 
-function Due({ ms }: { readonly ms: number }) {
-  return <>{useComputed(() => dueText(ms, now_ms.value))}</>
-}
+const Due = ({ ms }: { readonly ms: number }) => <>{useComputed(() => dueText(ms, now_ms.value))}</>
 
 function isoText(ms: number): string {
   const date = new Date(ms)

@@ -19,13 +19,9 @@ interface ActionProps {
   readonly onClose: () => void
 }
 
-function named({ ref, obj_id }: ShownTask): string {
-  return ref ?? obj_id
-}
+const named = ({ ref, obj_id }: ShownTask): string => ref ?? obj_id
 
-function place({ node_title, node_id }: ShownTask): string {
-  return node_title || node_id
-}
+const place = ({ node_title, node_id }: ShownTask): string => node_title || node_id
 
 export function CallbackDialog({ task, onClose }: ActionProps) {
   const typed = useSignal('{}')

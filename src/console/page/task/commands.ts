@@ -118,9 +118,7 @@ function quoted(text: string): string {
   return /^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function script(value: unknown): string {
-  return visible(JSON.stringify(value))
-}
+const script = (value: unknown): string => visible(JSON.stringify(value))
 
 /** JSON with escapes for what is not seen or turns the direction of a text. */
 function visible(json: string): string {

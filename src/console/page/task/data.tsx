@@ -190,9 +190,7 @@ function dataOf(text: string): ExactObject {
   return 'value' in read ? read.value : empty
 }
 
-export function indented(text: string): string {
-  return indentedText(dataOf(text))
-}
+export const indented = (text: string): string => indentedText(dataOf(text))
 
 function sendText({ status, wait, node_title, node_id }: ShownTask): string {
   if (wait?.for === 'callback') {

@@ -42,9 +42,7 @@ export function isExactObject(value: Exact | undefined): value is ExactObject {
   return typeof value === 'object' && value !== null && 'get' in value
 }
 
-export function isList(value: Exact | undefined): value is readonly Exact[] {
-  return Array.isArray(value)
-}
+export const isList = (value: Exact | undefined): value is readonly Exact[] => Array.isArray(value)
 
 export function exactText(value: Exact): string {
   if (isList(value)) return `[${value.map(exactText).join(',')}]`

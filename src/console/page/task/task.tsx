@@ -112,9 +112,7 @@ function Head({ task }: { readonly task: ShownTask }) {
   )
 }
 
-function isOver({ status }: ShownTask): boolean {
-  return status === 'processed' || status === 'canceled'
-}
+const isOver = ({ status }: ShownTask): boolean => status === 'processed' || status === 'canceled'
 
 function whyNotChange(task: ShownTask, is_gone: boolean): string | undefined {
   if (!may('operate')) return 'Your right is to look only'

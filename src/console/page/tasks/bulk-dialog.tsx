@@ -59,9 +59,7 @@ export function ResumeDialog({ job, onClose }: { job: BulkJob; onClose: () => vo
   )
 }
 
-function needs(action: BulkAction): boolean {
-  return action === 'move' || action === 'modify'
-}
+const needs = (action: BulkAction): boolean => action === 'move' || action === 'modify'
 
 function Needed({ bulk, count }: { bulk: Bulk; count: (bulk: Bulk) => Promise<void> }) {
   const node_id = useSignal('')

@@ -106,6 +106,4 @@ const refusals: Readonly<Record<string, string>> = {
   internal_error: 'an internal error, see the log',
 }
 
-export function refusalText(code: string): string {
-  return refusals[code] ?? code
-}
+export const refusalText = (code: string): string => refusals[code] ?? code

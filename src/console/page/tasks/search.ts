@@ -69,9 +69,7 @@ function isCondition(value: unknown): value is Condition {
 }
 
 /** 24 hex digits are always an obj_id: people do not choose such refs. */
-export function isObjId(name: string): boolean {
-  return /^[0-9a-f]{24}$/.test(name)
-}
+export const isObjId = (name: string): boolean => /^[0-9a-f]{24}$/.test(name)
 
 export interface SearchMistake {
   /** The number of the condition, if it is about one. */

@@ -51,9 +51,7 @@ export const input_bytes_max = 1024 * 1024
 
 export type Input<Name extends string> = Readonly<Partial<Record<Name, unknown>>>
 
-export function badRequest(says: string): Fault {
-  return fault('bad_request', says)
-}
+export const badRequest = (says: string): Fault => fault('bad_request', says)
 
 /** An object that has no members of other names. */
 export function inputOf<const Name extends string>(
@@ -72,13 +70,9 @@ export function objectOf(name: string, value: unknown): Readonly<Record<string, 
 }
 
 /** Of the searches of many tasks, beside the members of their filter. */
-export function cursorOf(name: string, value: unknown): string {
-  return textOf(name, value, 4_096)
-}
+export const cursorOf = (name: string, value: unknown): string => textOf(name, value, 4_096)
 
-export function whereOf(name: string, value: unknown): string {
-  return textOf(name, value, 65_536)
-}
+export const whereOf = (name: string, value: unknown): string => textOf(name, value, 65_536)
 
 /** A text of 1 to `chars_max` UTF-16 units. */
 export function textOf(name: string, value: unknown, chars_max: number): string {

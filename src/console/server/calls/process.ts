@@ -62,6 +62,4 @@ export async function exportOf(
   return { name, text: `${indented(definition_text)}\n` }
 }
 
-function indented(text: string): string {
-  return indentedJson(parseStored(text))
-}
+const indented = (text: string): string => indentedJson(parseStored(text))

@@ -62,13 +62,9 @@ function nodeChange(
   ]
 }
 
-function withoutPlace({ x: _x, y: _y, ...node }: JsonObject): JsonObject {
-  return node
-}
+const withoutPlace = ({ x: _x, y: _y, ...node }: JsonObject): JsonObject => node
 
-function textOf(value: JsonValue): string {
-  return indentedJson(inOrder(value))
-}
+const textOf = (value: JsonValue): string => indentedJson(inOrder(value))
 
 function linesOf(value: JsonValue | undefined): string[] {
   return value === undefined ? [] : textOf(value).split('\n')
