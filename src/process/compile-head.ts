@@ -8,37 +8,31 @@ import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { nodes_max } from './definition-limits.ts'
 import type { Graph, NodeKind, NodeName } from './graph.ts'
-import { isAbsent } from './logics/members.ts'
-import { quoted, truncated } from './report.ts'
+import { isAbsent, readWord } from './logics/members.ts'
+import { expected, type MistakeReport, quoted, truncated } from './report.ts'
 
 export type GraphLimits = Pick<Limits, 'node_id_chars_max' | 'conv_id_chars_max'>
 
-/** Reads the head; what is wrong is added to the mistakes, what will hurt to the warnings. */
 export function readHead(
   definition: JsonObject,
   limits: GraphLimits,
   { mistakes, warnings }: { readonly mistakes: string[]; readonly warnings: string[] },
 ): Pick<Graph, 'conv_id' | 'title' | 'status' | 'kind'> {
-  const { obj_type, conv_type } = definition
+  const { obj_type, obj_id, status } = definition
+  const report: MistakeReport = { mistake: (text) => mistakes.push(`process: ${text}`) }
   if (!isAbsent(obj_type) && obj_type !== 1 && obj_type !== '1') {
-    mistakes.push(`process: obj_type is ${quoted(obj_type)}, 1 was expected`)
+    expected(report, 'obj_type', obj_type, '1')
   }
-  if (!isAbsent(conv_type) && conv_type !== 'process' && conv_type !== 'state') {
-    mistakes.push(`process: conv_type ${quoted(conv_type)} is neither "process" nor "state"`)
-  }
-  const title = readTitle(definition, 'process', mistakes)
-  return {
-    conv_id: convId(definition.obj_id, limits, mistakes),
-    title,
-    status: statusOf(definition.status, mistakes, warnings),
-    kind: conv_type === 'state' ? 'state' : 'process',
-  }
+  const kind = readWord(definition, 'conv_type', ['process', 'state'], report)
+  const title = readTitle(definition, report)
+  const conv_id = convId(obj_id, limits, report)
+  return { conv_id, title, status: statusOf(status, report, warnings), kind }
 }
 
 function convId(
   obj_id: JsonValue | undefined,
   limits: GraphLimits,
-  mistakes: string[],
+  report: MistakeReport,
 ): string | undefined {
   if (obj_id === undefined || obj_id === null) return undefined
   const is_number = typeof obj_id === 'number' || isNumberToken(obj_id)
@@ -49,43 +43,32 @@ function convId(
     isName(text, limits.conv_id_chars_max)
   if (is_id) return text
   const wanted = `a whole number or a text of 1 to ${limits.conv_id_chars_max} characters`
-  mistakes.push(`process: obj_id is ${quoted(obj_id)}, ${wanted} was expected`)
-  return undefined
+  return expected(report, 'obj_id', obj_id, wanted)
 }
 
 /** Exports write `active`; the other spellings are of older exports. */
-const statuses: Readonly<Record<string, Graph['status']>> = {
-  active: 'active',
-  actived: 'active',
-  paused: 'paused',
-  pause: 'paused',
-  inactive: 'paused',
-  blocked: 'paused',
-  debug: 'paused',
-}
+const active_words = ['active', 'actived']
+const paused_words = ['paused', 'pause', 'inactive', 'blocked', 'debug']
 
 /** Any other word, as `deleted`, pauses the process. */
 function statusOf(
   status: JsonValue | undefined,
-  mistakes: string[],
+  report: MistakeReport,
   warnings: string[],
 ): Graph['status'] {
   if (isAbsent(status)) return 'active'
-  const is_word = typeof status === 'string'
-  const known = is_word && Object.hasOwn(statuses, status) ? statuses[status] : undefined
-  if (known !== undefined) return known
-  const text = `process: status ${quoted(status)} is neither "active" nor "paused"`
-  if (is_word) warnings.push(`${text}: it is stored as paused`)
-  else mistakes.push(text)
+  const text = `status ${quoted(status)} is neither "active" nor "paused"`
+  if (typeof status !== 'string') report.mistake(text)
+  else if (active_words.includes(status)) return 'active'
+  else if (!paused_words.includes(status)) {
+    warnings.push(`process: ${text}: it is stored as paused`)
+  }
   return 'paused'
 }
 
-/** The title of the process or of a node. */
-function readTitle({ title }: JsonObject, place: string, mistakes: string[]): string {
+function readTitle({ title }: JsonObject, report: MistakeReport): string {
   if (typeof title === 'string') return title
-  if (title !== undefined && title !== null) {
-    mistakes.push(`${place}: title is ${quoted(title)}, a text was expected`)
-  }
+  if (title !== undefined && title !== null) expected(report, 'title', title, 'a text')
   return ''
 }
 
@@ -146,8 +129,9 @@ function readNodeHead(
   mistakes: string[],
 ): NodeHead | undefined {
   const place = placeOf(at, raw)
+  const report: MistakeReport = { mistake: (text) => mistakes.push(`${place}: ${text}`) }
   if (!isObject(raw)) {
-    mistakes.push(`${place}: is ${quoted(raw)}, an object was expected`)
+    report.mistake(`is ${quoted(raw)}, an object was expected`)
     return undefined
   }
   const { id, obj_type } = raw
@@ -155,14 +139,9 @@ function readNodeHead(
   const is_text = typeof obj_type === 'string' && /^[0-4]$/.test(obj_type)
   const kind = is_text || typeof obj_type === 'number' ? node_kinds[Number(obj_type)] : undefined
   const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
-  if (!is_id) {
-    const wanted = `a text of 1 to ${limits.node_id_chars_max} characters`
-    mistakes.push(`${place}: id is ${quoted(id)}, ${wanted} was expected`)
-  }
-  if (kind === undefined) {
-    mistakes.push(`${place}: obj_type is ${quoted(raw.obj_type)}, one of 0 1 2 3 4 was expected`)
-  }
-  const title = readTitle(raw, place, mistakes)
+  if (!is_id) expected(report, 'id', id, `a text of 1 to ${limits.node_id_chars_max} characters`)
+  if (kind === undefined) expected(report, 'obj_type', obj_type, 'one of 0 1 2 3 4')
+  const title = readTitle(raw, report)
   return is_id ? { id, kind: kind ?? 'logic', title, raw } : undefined
 }
 

@@ -18,13 +18,12 @@ import { fail } from './logics/failures.ts'
 import { isAbsent, mapObjects } from './logics/members.ts'
 import { stubOf } from './logics/stub.ts'
 import { kindOf, whyNotRun } from './logics/table.ts'
-import { quoted, type Report, reportAt, truncated } from './report.ts'
+import { expected, quoted, type Report, reportAt, truncated } from './report.ts'
 import { expansionOf } from './templates/parser.ts'
 import { compileTemplate } from './templates/template.ts'
 import { doubleOf, textOf } from './values.ts'
 import { readLock } from './webhook-lock.ts'
 
-/** What is known of logics that this program does not run. */
 export interface HandlerRules {
   /** Whether the embedder has a handler for a logic type, or for a title. */
   isHandled(name: string): boolean
@@ -93,7 +92,7 @@ function optionsOf(options: JsonValue | undefined, report: Report): JsonObject {
   if (isObject(read)) return read
   // An empty map comes as an array from some editors.
   if (read === null || (Array.isArray(read) && read.length === 0)) return {}
-  report.mistake(`options is ${quoted(options)}, an object was expected`)
+  expected(report, 'options', options, 'an object')
   return {}
 }
 
@@ -106,9 +105,9 @@ function parsed(text: string): JsonValue | undefined {
 }
 
 function conditionOf(condition: JsonValue | undefined, report: Report): JsonObject {
-  if (condition === undefined || condition === null) return {}
   if (isObject(condition)) return condition
-  report.mistake(`condition is ${quoted(condition)}, an object was expected`)
+  if (condition === undefined || condition === null) return {}
+  expected(report, 'condition', condition, 'an object')
   return {}
 }
 
@@ -118,9 +117,9 @@ function listIn(condition: JsonObject, name: string, report: Report): readonly J
   if (Array.isArray(list) && list.length <= node_parts_max) return list
   if (Array.isArray(list)) {
     report.mistake(`${name}: ${list.length} of them are more than ${node_parts_max}`)
-    return []
+  } else {
+    expected(report, name, list, 'an array')
   }
-  report.mistake(`${name} is ${quoted(list)}, an array was expected`)
   return []
 }
 

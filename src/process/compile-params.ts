@@ -8,7 +8,7 @@ import { type Steps, steps_passed, takeSteps } from './definition-limits.ts'
 import type { Graph, ParamMistake } from './graph.ts'
 import { isAbsent } from './logics/members.ts'
 import { keepPattern, type Pattern } from './pattern.ts'
-import { quoted } from './report.ts'
+import { expected, type MistakeReport, mistakesAt, quoted } from './report.ts'
 import { member } from './templates/path.ts'
 import { isValueType, textOf, typeTable, type ValueType } from './values.ts'
 
@@ -21,25 +21,23 @@ interface Param {
   readonly pattern_error: string
 }
 
-/** Compiles `params`; each mistake is reported with its place. */
 export function compileParams(
   raw: JsonValue | undefined,
-  mistake: (text: string) => void,
+  report: MistakeReport,
 ): Graph['checkParams'] {
   const params: Param[] = []
   const is_empty = isAbsent(raw) || (isObject(raw) && Object.keys(raw).length === 0)
   if (!is_empty && !Array.isArray(raw)) {
-    mistake(`params: is ${quoted(raw)}, an array was expected`)
+    report.mistake(`params: is ${quoted(raw)}, an array was expected`)
   }
   for (const [at, entry] of (Array.isArray(raw) ? raw : []).entries()) {
-    const place = `params[${at}]`
+    const here = mistakesAt(report, `params[${at}]: `)
     if (!isObject(entry)) {
-      mistake(`${place}: is ${quoted(entry)}, an object was expected`)
+      here.mistake(`is ${quoted(entry)}, an object was expected`)
       continue
     }
-    const mistakeHere = (text: string): void => mistake(`${place}: ${text}`)
-    const flags = readFlags(entry, mistakeHere)
-    const param = readParam(entry, flags, mistakeHere)
+    const flags = readFlags(entry, here)
+    const param = readParam(entry, flags, here)
     if (param !== undefined && flags.includes('input')) params.push(param)
   }
   // Most processes check nothing; then the data is not even parsed.
@@ -51,14 +49,12 @@ export function compileParams(
 function readParam(
   { name, type, regex, regex_error_text }: JsonObject,
   flags: readonly JsonValue[],
-  mistake: (text: string) => void,
+  report: MistakeReport,
 ): Param | undefined {
-  if (typeof name !== 'string' || name === '') {
-    mistake(`name is ${quoted(name)}, a text was expected`)
-    return undefined
-  }
+  if (typeof name !== 'string' || name === '') return expected(report, 'name', name, 'a text')
   if (!isAbsent(type) && !isValueType(type)) {
-    mistake(`${quoted(name)} type ${quoted(type)} is none of string number boolean array object`)
+    const names = 'string number boolean array object'
+    report.mistake(`${quoted(name)} type ${quoted(type)} is none of ${names}`)
   }
   const has_text = typeof regex_error_text === 'string' && regex_error_text !== ''
   return {
@@ -66,31 +62,23 @@ function readParam(
     path: readParamPath(name),
     type: isValueType(type) ? type : undefined,
     is_required: flags.includes('required'),
-    pattern: readPattern(regex, (text) => mistake(`${quoted(name)} ${text}`)),
+    pattern: readPattern(regex, mistakesAt(report, `${quoted(name)} `)),
     pattern_error: has_text ? regex_error_text : 'the value does not match the pattern',
   }
 }
 
-function readFlags({ flags }: JsonObject, mistake: (text: string) => void): readonly JsonValue[] {
+function readFlags({ flags }: JsonObject, report: MistakeReport): readonly JsonValue[] {
   if (Array.isArray(flags)) return flags
-  if (flags !== undefined && flags !== null) {
-    mistake(`flags is ${quoted(flags)}, an array was expected`)
-  }
+  if (flags !== undefined && flags !== null) expected(report, 'flags', flags, 'an array')
   return []
 }
 
-function readPattern(
-  regex: JsonValue | undefined,
-  mistake: (text: string) => void,
-): Pattern | undefined {
+function readPattern(regex: JsonValue | undefined, report: MistakeReport): Pattern | undefined {
   if (isAbsent(regex)) return undefined
-  if (typeof regex !== 'string') {
-    mistake(`regex is ${quoted(regex)}, a text was expected`)
-    return undefined
-  }
+  if (typeof regex !== 'string') return expected(report, 'regex', regex, 'a text')
   const pattern = keepPattern(regex)
   if (typeof pattern === 'function') return pattern
-  mistake(`regex ${quoted(regex)}: ${pattern.mistake}`)
+  report.mistake(`regex ${quoted(regex)}: ${pattern.mistake}`)
   return undefined
 }
 

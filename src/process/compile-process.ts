@@ -64,7 +64,7 @@ export function* compileInSlices(
   const mistakes: string[] = []
   const warnings: string[] = []
   const head = readHead(definition, limits, { mistakes, warnings })
-  const checkParams = compileParams(definition.params, (text) => mistakes.push(text))
+  const checkParams = compileParams(definition.params, { mistake: (text) => mistakes.push(text) })
   const mistaken_nodes = new Map<string, NodeName>()
   const heads = readNodeHeads(definition.scheme, limits, mistakes, mistaken_nodes)
   const targets = new Map([...heads.values()].map(({ id }) => [id, new Set<string>()]))

@@ -5,7 +5,6 @@
 import { dataBounds } from '../codec/json.ts'
 import { limitTable } from '../core/limits.ts'
 
-/** Nodes of one process. */
 export const nodes_max = 10_000
 /** Logics, and semaphors, of one node: a task's record holds the number of its logic. */
 export const node_parts_max = 1_000

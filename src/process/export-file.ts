@@ -38,7 +38,6 @@ export interface VariableItem extends Placed {
   readonly value: JsonValue | undefined
 }
 
-/** What has been read so far. */
 export interface Found {
   readonly definitions: DefinitionItem[]
   readonly aliases: AliasItem[]
@@ -46,7 +45,6 @@ export interface Found {
   readonly mistakes: string[]
 }
 
-/** Adds what a file holds, or its mistakes. */
 export function readExportFile(source: ExportSource, found: Found): void {
   const { name, value } = source
   if (isInstance(name)) return

@@ -46,7 +46,6 @@ export function exportItems(sources: readonly ExportSource[], map: IdMap = {}): 
     used.add(id)
     return (Object.hasOwn(map, id) ? map[id] : undefined) ?? id
   }
-  // Without a map nothing changes, which to find out takes as long as a change.
   const definitions =
     Object.keys(map).length === 0
       ? found.definitions
@@ -110,34 +109,33 @@ export type NewId = (id: string) => string
 
 export function renamed(definition: JsonObject, newId: NewId): JsonObject {
   const { obj_id, scheme } = definition
-  const changed: [string, JsonValue][] = []
-  if (idText(obj_id) !== undefined) changed.push(['obj_id', renamedId(obj_id, newId)])
+  const made = { ...definition }
+  if (idText(obj_id) !== undefined) made.obj_id = renamedId(obj_id, newId)
   if (isObject(scheme) && Array.isArray(scheme.nodes)) {
-    const nodes = eachOf(scheme.nodes, (node) => renamedNode(node, newId))
-    changed.push(['scheme', withMembers(scheme, [['nodes', nodes]])])
+    made.scheme = { ...scheme, nodes: scheme.nodes.map((node) => renamedNode(node, newId)) }
   }
-  return withMembers(definition, changed)
+  return made
 }
 
 function renamedNode(node: JsonValue, newId: NewId): JsonValue {
   if (!isObject(node) || !isObject(node.condition)) return node
-  const { condition } = node
-  const lists = ['logics', 'semaphors'].flatMap((name): [string, JsonValue][] => {
+  const condition = { ...node.condition }
+  for (const name of ['logics', 'semaphors']) {
     const list = condition[name]
-    return Array.isArray(list) ? [[name, eachOf(list, (one) => renamedLogic(one, newId))]] : []
-  })
-  return withMembers(node, [['condition', withMembers(condition, lists)]])
+    if (Array.isArray(list)) condition[name] = list.map((one) => renamedLogic(one, newId))
+  }
+  return { ...node, condition }
 }
 
+/** Code contains no templates. */
 function renamedLogic(logic: JsonValue, newId: NewId): JsonValue {
   if (!isObject(logic)) return logic
-  const members = Object.keys(logic).map((key): [string, JsonValue] => {
-    const value = logic[key] as JsonValue
-    if (key === 'conv_id') return [key, renamedId(value, newId)]
-    // Code contains no templates.
-    return [key, key === 'src' ? value : renamedTexts(value, newId)]
-  })
-  return withMembers(logic, members)
+  const made: JsonObject = {}
+  for (const [key, value] of Object.entries(logic)) {
+    if (key === 'conv_id') setMember(made, key, renamedId(value, newId))
+    else setMember(made, key, key === 'src' ? value : renamedTexts(value, newId))
+  }
+  return made
 }
 
 /** A number stays a number where the new id is one. */
@@ -152,15 +150,13 @@ function renamedId(id: JsonValue | undefined, newId: NewId): JsonValue {
 
 function renamedTexts(value: JsonValue, newId: NewId): JsonValue {
   if (typeof value === 'string') return renamedText(value, newId)
-  if (Array.isArray(value)) return eachOf(value, (one) => renamedTexts(one, newId))
+  if (Array.isArray(value)) return value.map((one) => renamedTexts(one, newId))
   if (!isObject(value)) return value
-  const keys = Object.keys(value)
-  const entries = keys.map((key): [string, JsonValue] => [
-    renamedText(key, newId),
-    renamedTexts(value[key] as JsonValue, newId),
-  ])
-  if (entries.every(([key, to], at) => key === keys[at] && to === value[key])) return value
-  return objectWith(entries)
+  const made: JsonObject = {}
+  for (const [key, one] of Object.entries(value)) {
+    setMember(made, renamedText(key, newId), renamedTexts(one, newId))
+  }
+  return made
 }
 
 /** `{{conv[id]` in a template, and `conv[id]` at the start of a condition's param. */
@@ -170,24 +166,4 @@ function renamedText(text: string, newId: NewId): string {
   return text.includes('conv[')
     ? text.replace(conv_pattern, (_whole, opening: string, id: string) => opening + newId(id))
     : text
-}
-
-function eachOf(list: readonly JsonValue[], rename: (one: JsonValue) => JsonValue): JsonValue[] {
-  const renamed = list.map(rename)
-  return renamed.every((one, at) => one === list[at]) ? (list as JsonValue[]) : renamed
-}
-
-/** The object itself where no member changes. */
-function withMembers(object: JsonObject, members: readonly [string, JsonValue][]): JsonObject {
-  if (members.every(([key, value]) => object[key] === value)) return object
-  const changed = new Map(members)
-  return objectWith(
-    Object.keys(object).map((key) => [key, changed.get(key) ?? (object[key] as JsonValue)]),
-  )
-}
-
-function objectWith(entries: readonly [string, JsonValue][]): JsonObject {
-  const object: JsonObject = {}
-  for (const [key, value] of entries) setMember(object, key, value)
-  return object
 }

@@ -97,7 +97,6 @@ function backtrackingPattern(source: string): Compiled<Pattern> | Mistake {
   }
 }
 
-/** The source of a pattern that finds exactly this text. */
 export function literalPattern(text: string): string {
   return RE2JS.quote(text)
 }

@@ -5,7 +5,6 @@
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonValue } from '../core/model.ts'
 
-/** Collects what the compiler finds at one place of a definition. */
 export interface Report {
   mistake(text: string): void
   warning(text: string): void
@@ -17,6 +16,8 @@ export interface Report {
   variable(name: string): void
 }
 
+export type MistakeReport = Pick<Report, 'mistake'>
+
 /** The same report with `place` before each text, except those of `targetNode`. */
 export function reportAt(report: Report, place: string): Report {
   return {
@@ -24,6 +25,22 @@ export function reportAt(report: Report, place: string): Report {
     mistake: (text) => report.mistake(`${place}: ${text}`),
     warning: (text) => report.warning(`${place}: ${text}`),
   }
+}
+
+/** The mistakes of a report, with `before` in front of each text. */
+export function mistakesAt(report: MistakeReport, before: string): MistakeReport {
+  return { mistake: (text) => report.mistake(before + text) }
+}
+
+/** Reports a value of another form than `wanted`. */
+export function expected(
+  report: MistakeReport,
+  what: string,
+  value: unknown,
+  wanted: string,
+): undefined {
+  report.mistake(`${what} is ${quoted(value)}, ${wanted} was expected`)
+  return undefined
 }
 
 const quoted_chars_max = 128
@@ -38,7 +55,6 @@ export function quoted(value: unknown): string {
   return isObject(value) ? 'an object' : typeof value
 }
 
-/** The first 128 code points of a text. */
 export function truncated(text: string): string {
   if (text.length <= quoted_chars_max) return text
   const points = [...text.slice(0, 2 * quoted_chars_max + 2)]

@@ -4,7 +4,6 @@
  */
 import { RE2JS } from 're2js'
 
-/** Whether a code point is in the set. */
 export type CharacterSet = (code: number) => boolean
 
 const known_codes = 0x800

@@ -113,7 +113,6 @@ function readCharacter(parser: Parser, char: string): PatternNode {
   return has_case ? setNode(parser, char, parser.at) : { kind: 'character', code }
 }
 
-/** Compiles what the pattern matches here as one set of characters. */
 function readSet(parser: Parser, pattern: RegExp, missing: string): PatternNode {
   const { at } = parser
   const source = matchAt(parser, pattern)?.[0]

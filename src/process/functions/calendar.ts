@@ -91,13 +91,11 @@ const elapsed_ms = { h: 3_600_000, i: 60_000, s: 1_000 } as const
 
 /** A field as text: the year in four digits, the others in two. */
 export function fieldText(field: Field, wall_ms: WallMs): string {
-  const wall = new Date(wall_ms)
-  if (field === 'y') return String(wall.getUTCFullYear()).padStart(4, '0')
-  if (field === 'm') return two(wall.getUTCMonth() + 1)
-  if (field === 'd') return two(wall.getUTCDate())
-  if (field === 'h') return two(wall.getUTCHours())
-  return two(field === 'i' ? wall.getUTCMinutes() : wall.getUTCSeconds())
+  return new Date(wall_ms).toISOString().slice(...places[field])
 }
+
+/** In `2024-02-29T12:30:15`. */
+const places = { y: [0, 4], m: [5, 7], d: [8, 10], h: [11, 13], i: [14, 16], s: [17, 19] } as const
 
 /**
  * An instant shifted by years, months and days on the zone's calendar, then by elapsed time. A day
@@ -161,13 +159,7 @@ function onCalendar(wall_ms: WallMs, by: Readonly<Record<Field, number>>): WallM
   const months = wall.getUTCFullYear() * 12 + wall.getUTCMonth() + by.y * 12 + by.m
   const year = Math.floor(months / 12)
   const month = months - year * 12
-  const days_in_month = new Date(
-    Date.UTC(2000 + (((year % 400) + 400) % 400), month + 1, 0),
-  ).getUTCDate()
-  const day = Math.min(wall.getUTCDate(), days_in_month) + by.d
+  const month_end = new Date(Date.UTC(2000 + (((year % 400) + 400) % 400), month + 1, 0))
+  const day = Math.min(wall.getUTCDate(), month_end.getUTCDate()) + by.d
   return wall.setUTCFullYear(year, month, day)
-}
-
-function two(number: number): string {
-  return String(number).padStart(2, '0')
 }

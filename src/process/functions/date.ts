@@ -1,12 +1,9 @@
 /**
- * `$.date` and `$.unixtime`: the present moment, shifted, in a format of `%y %m %d %h %i %s`.
- *
- * A shift (`%d+1`, `%h-{{n}}`, `%d+$.math(…)`) moves the whole moment. Years, months and days move
- * on the calendar, the others in elapsed time. A minus is text before a zero, before another part,
- * after a shift, and before a value that only then makes a whole date (`%y-%m-{{day}}`).
- *
- * `$.unixtime` reads the shown text as a date; a missing year or date is that of the shifted
- * moment.
+ * `$.date` and `$.unixtime`: the present moment, shifted, in a format of `%y %m %d %h %i %s`. A
+ * shift (`%d+1`, `%h-{{n}}`, `%d+$.math(…)`) moves the whole moment: years, months and days on the
+ * calendar, the others in elapsed time. A minus is text before a zero, before another part, after a
+ * shift, and before a value that only then makes a whole date (`%y-%m-{{day}}`). `$.unixtime` reads
+ * the shown text as a date; a missing year or date is that of the shifted moment.
  */
 import { truncated } from '../report.ts'
 import {

@@ -1,10 +1,7 @@
 /**
  * `$.base64_encode` and the digests `$.md5` to `$.sha512`, of UTF-8 bytes. `_hex` gives lower-case
- * hex; the plain form gives one character per byte, U+0000 to U+00FF. As the whole argument of
- * another of these functions a digest stays bytes: `$.base64_encode($.sha256(text))` encodes the
- * digest.
- *
- * The only file below src/process that may import node:crypto.
+ * hex; the plain form gives one character per byte, U+0000 to U+00FF, and stays bytes as the whole
+ * argument of another of these functions. The only file below src/process that imports node:crypto.
  */
 import { createHash } from 'node:crypto'
 import { steps_passed, takeSteps } from '../definition-limits.ts'
@@ -34,40 +31,31 @@ const ab_hex: Readonly<Record<string, string>> = {
   ].join(''),
 }
 
-/** `$.base64_encode`, and each digest in both forms. */
 export const digestFunctions: readonly FunctionKind[] = [
-  base64Function(),
-  ...Object.keys(ab_hex).flatMap((name) => [plainFunction(name), hexFunction(name)]),
+  kind('base64_encode', (argument) => textTerm(argument, 'base64'), [
+    { text: '$.base64_encode(hello)', gives: 'aGVsbG8=' },
+    { text: '$.base64_encode({{a}}:{{b}})', data: { a: 'ї', b: 1 }, gives: '0Zc6MQ==' },
+    { text: '$.base64_encode($.md5(ab))', gives: 'GH70Q2Ei0cwvQNwrkvDroA==' },
+  ]),
+  ...Object.entries(ab_hex).flatMap(([name, hex]) => [
+    kind(name, (argument) => digestTerm(name, argument), [
+      {
+        text: `$.${name}({{a}}b)`,
+        data: { a: 'a' },
+        gives: Buffer.from(hex, 'hex').toString('latin1'),
+      },
+    ]),
+    kind(`${name}_hex`, (argument) => textTerm(digestBytes(name, argument), 'hex'), [
+      { text: `$.${name}_hex(ab)`, gives: hex },
+      { text: `$.${name}_hex({{a}}b)`, data: { a: 'a' }, gives: hex },
+    ]),
+  ]),
 ]
 
 type BytesTerm = (expansion: Expansion) => Buffer | undefined
 
 /** The bytes of a plain digest, by the term that gives them as text. */
 const bytes_of = new WeakMap<Term, BytesTerm>()
-
-function base64Function(): FunctionKind {
-  return kind('base64_encode', textTerm('base64'), [
-    { text: '$.base64_encode(hello)', gives: 'aGVsbG8=' },
-    { text: '$.base64_encode({{a}}:{{b}})', data: { a: 'ї', b: 1 }, gives: '0Zc6MQ==' },
-    { text: '$.base64_encode($.md5(ab))', gives: 'GH70Q2Ei0cwvQNwrkvDroA==' },
-  ])
-}
-
-function plainFunction(name: string): FunctionKind {
-  const bytes = Buffer.from(ab_hex[name] as string, 'hex')
-  return kind(name, (argument) => digestTerm(name, argument), [
-    { text: `$.${name}({{a}}b)`, data: { a: 'a' }, gives: bytes.toString('latin1') },
-  ])
-}
-
-function hexFunction(name: string): FunctionKind {
-  const gives = ab_hex[name] as string
-  const hex = (argument: BytesTerm): Term => textTerm('hex')(digestBytes(name, argument))
-  return kind(`${name}_hex`, hex, [
-    { text: `$.${name}_hex(ab)`, gives },
-    { text: `$.${name}_hex({{a}}b)`, data: { a: 'a' }, gives },
-  ])
-}
 
 function kind(
   name: string,
@@ -85,7 +73,7 @@ function kind(
 
 function digestTerm(name: string, argument: BytesTerm): Term {
   const bytes = digestBytes(name, argument)
-  const term = textTerm('latin1')(bytes)
+  const term = textTerm(bytes, 'latin1')
   bytes_of.set(term, bytes)
   return term
 }
@@ -101,8 +89,8 @@ function digestBytes(name: string, argument: BytesTerm): BytesTerm {
   }
 }
 
-function textTerm(encoding: BufferEncoding): (bytes: BytesTerm) => Term {
-  return (bytes) => (expansion) => bytes(expansion)?.toString(encoding)
+function textTerm(bytes: BytesTerm, encoding: BufferEncoding): Term {
+  return (expansion) => bytes(expansion)?.toString(encoding)
 }
 
 /** Parses the argument and consumes the closing parenthesis. */

@@ -5,7 +5,6 @@
  * result fails.
  */
 import { isObject } from '../../codec/json.ts'
-import type { JsonValue } from '../../core/model.ts'
 import {
   argumentOf,
   expectText,
@@ -23,7 +22,6 @@ import {
   evaluationOf,
   failTerm,
   listOf,
-  type Result,
   remainder,
   shown,
 } from './erlang/terms.ts'
@@ -84,7 +82,7 @@ export const mapFunction: FunctionKind = {
     { text: '$.map(fun(X) -> X.id end, {{a}})', data: { a: [{ id: 7 }, {}] }, gives: [7, null] },
     { text: '$.map(fun(N) -> N rem 2 == 1 end, [1,2])', gives: [true, false] },
   ],
-  read: (cursor) => readList(cursor, mapped),
+  read: (cursor) => readList(cursor, false),
 }
 
 export const filterFunction: FunctionKind = {
@@ -109,17 +107,10 @@ export const filterFunction: FunctionKind = {
       gives: [{ age: 20, name: 'Al' }],
     },
   ],
-  read: (cursor) => readList(cursor, kept),
+  read: (cursor) => readList(cursor, true),
 }
 
-type Make = (
-  items: readonly ErlangTerm[],
-  fun: Fun,
-  evaluation: Evaluation,
-  list: JsonValue,
-) => Result
-
-function readList(cursor: TemplateCursor, make: Make): Term {
+function readList(cursor: TemplateCursor, is_filter: boolean): Term {
   const fun = compileFun(cursor)
   skipBlanks(cursor)
   expectText(cursor, ',')
@@ -129,8 +120,9 @@ function readList(cursor: TemplateCursor, make: Make): Term {
     if (list === undefined) return undefined
     const evaluation = evaluationOf(expansion)
     const items = listOf(evaluation, list)
-    const made = items && make(items, fun, evaluation, list)
-    const value = made === undefined ? undefined : jsonOf(evaluation, made)
+    const made = items && madeBy(fun, items, is_filter, evaluation)
+    const rest = made && is_filter ? remainder(list, made) : made
+    const value = rest === undefined ? undefined : jsonOf(evaluation, rest)
     const { failure } = evaluation
     return failure === undefined ? value : failWith(expansion, failure.why, failure.description)
   }
@@ -148,30 +140,21 @@ function readListArgument(cursor: TemplateCursor): Term {
   }
 }
 
-function mapped(items: readonly ErlangTerm[], fun: Fun, evaluation: Evaluation): Result {
+function madeBy(
+  fun: Fun,
+  items: readonly ErlangTerm[],
+  is_filter: boolean,
+  evaluation: Evaluation,
+): readonly ErlangTerm[] | undefined {
   const made: ErlangTerm[] = []
   for (const item of items) {
     const term = fun(evaluation, item)
     if (term === undefined) return undefined
-    made.push(term)
-  }
-  return made
-}
-
-function kept(
-  items: readonly ErlangTerm[],
-  fun: Fun,
-  evaluation: Evaluation,
-  list: JsonValue,
-): Result {
-  const made: ErlangTerm[] = []
-  for (const item of items) {
-    const term = fun(evaluation, item)
-    if (term === true) made.push(item)
-    else if (term === undefined) return undefined
+    if (!is_filter) made.push(term)
+    else if (term === true) made.push(item)
     else if (term !== false) {
       return failTerm(evaluation, `$.filter: ${shown(term)} is neither true nor false`)
     }
   }
-  return remainder(list, made)
+  return made
 }

@@ -17,7 +17,7 @@ import {
 import type { Doc, JsonObject, JsonValue, NumberToken } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import { type Command, type EvaluationContext, type LogicKind, rootNames } from '../logic.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, quoted, type Report } from '../report.ts'
 import { namedLibraries } from './code-libraries.ts'
 import { fail, oversize } from './failures.ts'
 import { readErrorNode } from './members.ts'
@@ -75,7 +75,7 @@ function withRoot(context: EvaluationContext): Doc {
 function readCode({ src, code }: JsonObject, report: Report): string {
   const text = src ?? code
   if (typeof text !== 'string') {
-    report.mistake(`src is ${quoted(text)}, a text was expected`)
+    expected(report, 'src', text, 'a text')
     return ''
   }
   warnOfCode(text, report)

@@ -10,7 +10,7 @@ import { isObject } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { retry_attempts_max, retry_backoff_ms_max } from '../definition-limits.ts'
 import type { CallRequest, JobRetry } from '../logic.ts'
-import { quoted, type Report, truncated } from '../report.ts'
+import { expected, quoted, type Report, truncated } from '../report.ts'
 import { type Expansion, failWith } from '../templates/parser.ts'
 import { compileTemplate, constantTemplate, type Template } from '../templates/template.ts'
 import { textOf } from '../values.ts'
@@ -108,7 +108,7 @@ const once: JobRetry = { attempts_max: 1, backoff_ms: 1_000 }
 /** A member of our own: exports of the public service hold none, and their calls are made once. */
 function readRetry({ retry }: JsonObject, report: Report): JobRetry {
   if (isAbsent(retry)) return once
-  if (!isObject(retry)) report.mistake(`retry is ${quoted(retry)}, an object was expected`)
+  if (!isObject(retry)) expected(report, 'retry', retry, 'an object')
   const given = isObject(retry) ? retry : {}
   const read = (name: keyof JobRetry, max: number): number => {
     const value = given[name] ?? once[name]
@@ -150,9 +150,7 @@ function readHeaders(
   const headers = Object.keys(given).map((name) => {
     const place = `extra_headers[${quoted(name)}]`
     const value = given[name] ?? ''
-    if (typeof value === 'object') {
-      report.mistake(`${place} is ${quoted(value)}, a text was expected`)
-    }
+    if (typeof value === 'object') expected(report, place, value, 'a text')
     const header = {
       name: compileTemplate(name, report, 'the header'),
       value: compileTemplate(textOf(value), report, place),

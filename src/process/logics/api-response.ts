@@ -11,7 +11,7 @@ import { docOfValue, isObject, objectOf, setMember, stringifyJson } from '../../
 import type { Doc, JsonObject, JsonValue } from '../../core/model.ts'
 import { value_bounds } from '../definition-limits.ts'
 import type { EvaluationContext, JobOutcome } from '../logic.ts'
-import { quoted, type Report, truncated } from '../report.ts'
+import { expected, quoted, type Report, truncated } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
@@ -104,16 +104,11 @@ function readMapping(raw: JsonObject, report: Report): readonly MappedKey[] {
   return Object.keys(response).map((key) => {
     const place = `response[${quoted(key)}]`
     const value = response[key] ?? ''
-    if (typeof value !== 'string') {
-      report.mistake(`${place} is ${quoted(value)}, a text was expected`)
-    }
+    if (typeof value !== 'string') expected(report, place, value, 'a text')
+    const text = typeof value === 'string' ? lowerHeaders(value) : ''
     return {
       key: readDataKey(key, report),
-      template: compileTemplate(
-        typeof value === 'string' ? lowerHeaders(value) : '',
-        report,
-        place,
-      ),
+      template: compileTemplate(text, report, place),
       type: readType(member(types, key), report, `response_type[${quoted(key)}]`),
     }
   })

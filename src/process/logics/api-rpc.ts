@@ -11,7 +11,7 @@
 import { docOfValue, isObject } from '../../codec/json.ts'
 import type { JsonObject } from '../../core/model.ts'
 import type { Command, EvaluationContext, FailCommand, LogicKind } from '../logic.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, type Report } from '../report.ts'
 import { type Expansion, expansionOf } from '../templates/parser.ts'
 import { member } from '../templates/path.ts'
 import { type Assignment, assignedData, readAssignments, readOwnKey } from './assignments.ts'
@@ -102,39 +102,39 @@ function readReason(raw: JsonObject, report: Report): (context: EvaluationContex
   }
 }
 
-const res_data_names = ['res_data', 'res_data_type'] as const
-const extra_names = ['extra', 'extra_type'] as const
-type Names = typeof res_data_names | typeof extra_names
-
 /** Without a mode the form of `res_data` decides. */
 function readReply(raw: JsonObject, report: Report): readonly Assignment[] {
-  const { mode } = raw
-  const names = isAbsent(raw.res_data) ? extra_names : res_data_names
-  const [values, types] = names
+  const values = isAbsent(raw.res_data) ? 'extra' : 'res_data'
   const listed = raw[values]
-  const is_list = Array.isArray(listed) && listed.length > 0
-  const has_keys = isAbsent(mode)
-    ? is_list
+  const has_keys = isAbsent(raw.mode)
+    ? Array.isArray(listed) && listed.length > 0
     : readWord(raw, 'mode', ['key_value', 'keys'], report) === 'keys'
-  return has_keys ? readKeys(raw, names, report) : readAssignments(raw, values, types, report)
+  const read = has_keys ? readKeys : readAssignments
+  return read(raw, values, `${values}_type`, report)
 }
 
 /** Keys in a list, with their types in a list beside it or in an object. */
-function readKeys(raw: JsonObject, names: Names, report: Report): readonly Assignment[] {
-  const [given, types] = names.map((name) => raw[name])
+function readKeys(
+  raw: JsonObject,
+  values: string,
+  types: string,
+  report: Report,
+): readonly Assignment[] {
+  const given = raw[values]
+  const given_types = raw[types]
   const is_empty = isAbsent(given) || (isObject(given) && Object.keys(given).length === 0)
   const keys = is_empty ? [] : given
   if (!Array.isArray(keys)) {
-    report.mistake(`${names[0]} is ${quoted(given)}, a list of keys was expected`)
+    expected(report, values, given, 'a list of keys')
     return []
   }
   return keys.flatMap((key, at) => {
-    const place = `${names[0]}[${at}]`
+    const place = `${values}[${at}]`
     if (typeof key !== 'string' || key === '') {
-      report.mistake(`${place} is ${quoted(key)}, a key was expected`)
+      expected(report, place, key, 'a key')
       return []
     }
-    const type = Array.isArray(types) ? types[at] : member(types, key)
-    return [readOwnKey(key, readType(type, report, `${names[1]} of ${place}`))]
+    const type = Array.isArray(given_types) ? given_types[at] : member(given_types, key)
+    return [readOwnKey(key, readType(type, report, `${types} of ${place}`))]
   })
 }

@@ -6,7 +6,7 @@ import { isNumberToken, isObject, numberText } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { LogicKind } from '../logic.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, type Report } from '../report.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { doubleOf, idText } from '../values.ts'
 import { expanding, failConversion } from './failures.ts'
@@ -38,7 +38,6 @@ export const apiSum: LogicKind = {
   },
 }
 
-/** The names of the sums of these logics, by their ids. */
 export function sumNames(logics: readonly JsonValue[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
   for (const logic of logics) {
@@ -56,21 +55,20 @@ function readAddends({ extra }: JsonObject, report: Report): readonly Addend[] {
   if (Array.isArray(list)) {
     return mapObjects(list, 'extra', report, (raw, place) => readAddend(raw, report, place)).flat()
   }
-  report.mistake(`extra is ${quoted(list)}, an array was expected`)
+  expected(report, 'extra', list, 'an array')
   return []
 }
 
 /** Empty where the entry has a mistake. */
 function readAddend({ name, value }: JsonObject, report: Report, place: string): Addend[] {
   if (typeof name !== 'string' || name === '' || name.length > id_chars_max) {
-    const wanted = `a text of 1 to ${id_chars_max} characters`
-    report.mistake(`${place} name is ${quoted(name)}, ${wanted} was expected`)
+    expected(report, `${place} name`, name, `a text of 1 to ${id_chars_max} characters`)
     return []
   }
   const is_number = typeof value === 'number' || isNumberToken(value)
   const text = is_number ? numberText(value) : value
   if (typeof text !== 'string') {
-    report.mistake(`${place} value is ${quoted(value)}, a number or a template was expected`)
+    expected(report, `${place} value`, value, 'a number or a template')
     return []
   }
   return [{ name, value: compileTemplate(text, report, `${place} value`), text }]

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { takeSteps } from '../definition-limits.ts'
 import { type EvaluationContext, rootNames } from '../logic.ts'
 import { compilePattern, keepPattern, literalPattern } from '../pattern.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, quoted, type Report } from '../report.ts'
 import { type Expansion, expansionOf, joinParts, type Term } from '../templates/parser.ts'
 import { nameTerm } from '../templates/path.ts'
 import {
@@ -36,12 +36,11 @@ export type Condition = (context: EvaluationContext) => boolean | undefined
 const opens_template = /^\s*(?:\{\{|\$\.[A-Za-z_][A-Za-z0-9_]*\()/
 const opens_index = /(?<!\\)\[/
 
-/** Compiles a condition. Mistakes go to `report` with `place`. */
 export function compileCondition(raw: JsonObject, report: Report, place: string): Condition {
   const row = comparisonOf(raw, report, place)
   const param = raw.param
   if (typeof param !== 'string') {
-    report.mistake(`${place} param is ${quoted(param)}, a name was expected`)
+    expected(report, `${place} param`, param, 'a name')
     return () => false
   }
   const constant = constantOf(raw.const, report, `${place} const`)
@@ -103,8 +102,7 @@ function constantOf(
   if (typeof raw === 'boolean' || typeof raw === 'number') return constantTemplate(String(raw))
   if (isNumberToken(raw)) return constantTemplate(numberText(raw))
   if (Array.isArray(raw) || isObject(raw)) return compileTemplate(stringifyJson(raw), report, place)
-  report.mistake(`${place} is ${quoted(raw)}, a text was expected`)
-  return undefined
+  return expected(report, place, raw, 'a text')
 }
 
 function isMember(data: JsonObject, name: string, text: string): boolean {

@@ -13,7 +13,6 @@ export interface LogicFailure {
   readonly description: string
 }
 
-/** The failure of a logic of `kind`. */
 export function fail(
   kind: string,
   { error_type = 'software', tag, description }: LogicFailure,
@@ -42,11 +41,8 @@ export function failedExpansion(
   }
   const description = failure?.description ?? ''
   if (failure?.why === 'bind') {
-    return fail(
-      kind,
-      { error_type: 'hardware', tag: `${kind}_bind_error`, description },
-      err_node_id,
-    )
+    const tag = `${kind}_bind_error`
+    return fail(kind, { error_type: 'hardware', tag, description }, err_node_id)
   }
   const tag = failure?.why === 'denied' ? 'access_denied' : convert
   return fail(kind, { tag, description }, err_node_id)

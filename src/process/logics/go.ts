@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../core/model.ts'
 import { steps_passed } from '../definition-limits.ts'
 import type { Command, EvaluationContext, LogicKind } from '../logic.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, type Report } from '../report.ts'
 import { type Condition, compileCondition } from './condition.ts'
 import { fail } from './failures.ts'
 import { mapObjects } from './members.ts'
@@ -57,7 +57,7 @@ export function allHold(
 export function parseConditions(raw_logic: JsonObject, report: Report): Condition[] {
   const conditions = raw_logic.conditions ?? (raw_logic.fun === undefined ? [] : [raw_logic])
   if (!Array.isArray(conditions)) {
-    report.mistake(`conditions is ${quoted(conditions)}, an array was expected`)
+    expected(report, 'conditions', conditions, 'an array')
     return []
   }
   if (conditions.length === 0) report.warning('has no conditions and always moves on')

@@ -7,7 +7,7 @@ import { isObject } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { TargetProcess } from '../logic.ts'
-import { quoted, type Report } from '../report.ts'
+import { expected, type MistakeReport, quoted, type Report } from '../report.ts'
 import type { Expansion } from '../templates/parser.ts'
 import { compileTemplate, type Template } from '../templates/template.ts'
 import { idText, isIdLength, isValueType, processId, textOf, type ValueType } from '../values.ts'
@@ -34,7 +34,7 @@ export function readFlag(raw: JsonObject, name: string, report: Report): boolean
   const value = raw[name]
   if (isOn(value)) return true
   if (value !== false && value !== 'false' && !isAbsent(value)) {
-    report.mistake(`${name} is ${quoted(value)}, true or false was expected`)
+    expected(report, name, value, 'true or false')
   }
   return false
 }
@@ -44,7 +44,7 @@ export function readWord<Word extends string>(
   raw: JsonObject,
   name: string,
   [first, second]: readonly [Word, Word],
-  report: Report,
+  report: MistakeReport,
 ): Word {
   const value = raw[name]
   if (value === second) return second
@@ -57,7 +57,7 @@ export function readWord<Word extends string>(
 /** A text that may contain templates, by default the empty text. */
 export function readTemplate(raw: JsonObject, name: string, report: Report): Template {
   const value = raw[name] ?? ''
-  if (typeof value !== 'string') report.mistake(`${name} is ${quoted(value)}, a text was expected`)
+  if (typeof value !== 'string') expected(report, name, value, 'a text')
   return compileTemplate(typeof value === 'string' ? value : '', report, name)
 }
 
@@ -66,7 +66,7 @@ export function readObject(raw: JsonObject, name: string, report: Report): JsonO
   const value = raw[name]
   if (isObject(value)) return value
   const is_empty = value === undefined || value === null || (Array.isArray(value) && !value.length)
-  if (!is_empty) report.mistake(`${name} is ${quoted(value)}, an object was expected`)
+  if (!is_empty) expected(report, name, value, 'an object')
   return {}
 }
 
@@ -94,7 +94,7 @@ export function mapObjects<Made>(
   return list.flatMap((raw, at) => {
     const place = `${name}[${at}]`
     if (isObject(raw)) return [make(raw, place)]
-    report.mistake(`${place} is ${quoted(raw)}, an object was expected`)
+    expected(report, place, raw, 'an object')
     return []
   })
 }
@@ -109,7 +109,7 @@ export type IdTerm = (expansion: Expansion) => string | undefined
 export function readTargetProcess({ conv_id }: JsonObject, report: Report): TargetProcessTerm {
   const text = idText(conv_id)
   if (text === undefined) {
-    report.mistake(`conv_id is ${quoted(conv_id)}, the id of a process was expected`)
+    expected(report, 'conv_id', conv_id, 'the id of a process')
     return () => undefined
   }
   const template = compileTemplate(text, report, 'conv_id')
@@ -134,7 +134,7 @@ export function readId(raw: JsonObject, member: string, report: Report): IdTerm 
   if (isAbsent(given)) return () => undefined
   const text = idText(given)
   if (text === undefined) {
-    report.mistake(`${member} is ${quoted(given)}, a text was expected`)
+    expected(report, member, given, 'a text')
     return () => undefined
   }
   const template = compileTemplate(text, report, member)

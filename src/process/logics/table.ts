@@ -8,10 +8,9 @@ import { quoted } from '../report.ts'
 import { api } from './api.ts'
 import { apiCallback } from './api-callback.ts'
 import { apiCode } from './api-code.ts'
-import { apiCopy } from './api-copy.ts'
-import { apiGetTask, apiQueue } from './api-queue.ts'
 import { apiRpc, apiRpcReply } from './api-rpc.ts'
 import { apiSum } from './api-sum.ts'
+import { apiCopy, apiGetTask, apiQueue } from './api-tasks.ts'
 import { setParam } from './assignments.ts'
 import { go, goIfConst } from './go.ts'
 import { isAbsent } from './members.ts'
@@ -31,7 +30,6 @@ export const logicTable: readonly LogicKind[] = [
   apiSum,
 ]
 
-/** Types that only the embedder's handlers run. */
 export const handler_types = ['git_call', 'db_call', 'api_form', 'api_git'] as const
 export type HandlerType = (typeof handler_types)[number]
 

@@ -33,7 +33,6 @@ export type Term = (expansion: Expansion) => JsonValue | undefined
 /** A piece of a template: literal text or a term. */
 export type Part = string | Term
 
-/** The cursor over one text of a definition. */
 export interface TemplateCursor {
   readonly text: string
   at: number
@@ -90,11 +89,8 @@ export function joinParts(
       if (piece === undefined) return undefined
     }
     if (text.length + piece.length > expansion.left_chars) {
-      return failWith(
-        expansion,
-        'overflow',
-        `longer than ${expansion.context.task_bytes_max} bytes`,
-      )
+      const { task_bytes_max } = expansion.context
+      return failWith(expansion, 'overflow', `longer than ${task_bytes_max} bytes`)
     }
     text += piece
   }
@@ -128,21 +124,21 @@ export interface ParseFault {
  * The fault for a mistake at the cursor. Characters are counted from 1. At the end of the text a
  * brace or a parenthesis did not close, so it was no template.
  */
-export function mistakeAt(cursor: TemplateCursor, what: string): ParseFault {
-  return { parse_fault: placed(cursor, what), is_text: cursor.at >= cursor.text.length }
+export function mistakeAt(
+  { at, text }: TemplateCursor,
+  what: string,
+  is_text = at >= text.length,
+): ParseFault {
+  return { parse_fault: `${what} at character ${at + 1}`, is_text }
 }
 
 /** The fault where braces hold no path, or a function is not known: a text, not a mistake. */
 export function notTemplate(cursor: TemplateCursor, what: string): ParseFault {
-  return { parse_fault: placed(cursor, what), is_text: true }
+  return mistakeAt(cursor, what, true)
 }
 
 export function isParseFault(error: unknown): error is ParseFault {
   return typeof error === 'object' && error !== null && 'parse_fault' in error
-}
-
-function placed(cursor: TemplateCursor, what: string): string {
-  return `${what} at character ${cursor.at + 1}`
 }
 
 /** Parses a nested construct, within the limit on nesting. */

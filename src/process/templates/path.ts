@@ -203,7 +203,6 @@ function readTemplateName(cursor: TemplateCursor): Key {
   return (expansion) => keyText(term(expansion))
 }
 
-/** Parses `[…]`, which begins here. */
 function readIndex(cursor: TemplateCursor): Key {
   cursor.at++
   const key = deeper(cursor, () => readIndexKey(cursor))

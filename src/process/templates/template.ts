@@ -72,7 +72,6 @@ export function parsedText<Made>(
   }
 }
 
-/** Whether a text may contain a template. */
 export function looksTemplated(text: string): boolean {
   return text.includes('{{') || function_start.test(text)
 }

@@ -27,7 +27,6 @@ export type Evaluate = (evaluation: Evaluation) => Result
 
 export type Make = (evaluation: Evaluation, parts: readonly ErlangTerm[]) => Result
 
-/** Makes a term of the values of all parts. */
 export function withAll(name: string, parts: readonly Evaluate[], make: Make): Evaluate {
   return (evaluation) => {
     const terms: ErlangTerm[] = []
@@ -41,10 +40,8 @@ export function withAll(name: string, parts: readonly Evaluate[], make: Make): E
     if (!spend(evaluation, steps)) return undefined
     const made = make(evaluation, terms)
     if (made !== undefined && evaluation.failure === undefined) return made
-    return failTerm(
-      evaluation,
-      `${name} has no value for ${terms.slice(0, 4).map(shown).join(', ')}`,
-    )
+    const given = terms.slice(0, 4).map(shown).join(', ')
+    return failTerm(evaluation, `${name} has no value for ${given}`)
   }
 }
 
@@ -116,7 +113,6 @@ function lazyChain(start: Evaluate, links: readonly Link[]): Evaluate {
   }
 }
 
-/** A chain of operators of one level. */
 export function chained(
   order: OperatorLevel['order'],
   start: Evaluate,

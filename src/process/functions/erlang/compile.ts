@@ -44,7 +44,6 @@ import {
 /** The value of the fun for one item; undefined where the evaluation has failed. */
 export type Fun = (evaluation: Evaluation, item: ErlangTerm) => Result
 
-/** Parses and compiles the fun that begins at the cursor. */
 export function compileFun(cursor: TemplateCursor): Fun {
   const clauses = readFun(cursor)
   const end = cursor.at
@@ -166,23 +165,17 @@ function compile(expression: Expression, scope: Scope): Evaluate {
         return failTerm(evaluation, `no match of ${shown(term)}`)
       }
     }
-    case 'cases':
-      return compileCases(expression.subject, expression.clauses, scope)
+    case 'cases': {
+      const { subject, clauses } = expression
+      const value: Evaluate = subject === undefined ? () => true : compile(subject, scope)
+      const choose = compileClauses(clauses, scope, subject === undefined ? 'if' : 'case')
+      return (evaluation) => {
+        const term = value(evaluation)
+        return term === undefined ? undefined : choose(evaluation, term)
+      }
+    }
     case 'comprehension':
       return compileComprehension(expression.item, expression.qualifiers, innerScope(scope))
-  }
-}
-
-function compileCases(
-  subject: Expression | undefined,
-  clauses: readonly Clause[],
-  scope: Scope,
-): Evaluate {
-  const value: Evaluate = subject === undefined ? () => true : compile(subject, scope)
-  const choose = compileClauses(clauses, scope, subject === undefined ? 'if' : 'case')
-  return (evaluation) => {
-    const term = value(evaluation)
-    return term === undefined ? undefined : choose(evaluation, term)
   }
 }
 

@@ -25,38 +25,6 @@ import {
   undefined_atom,
 } from './terms.ts'
 
-/** By name with its module and number of arguments. */
-export const erlangFunctions: ReadonlyMap<string, Apply> = new Map<string, Apply>([
-  ...proplistFunctions,
-  ['eutils:get_value/2', memberOf],
-  ['eutils:from_json/1', onText((_evaluation, text) => parsedValue(text))],
-  ['eutils:to_json/1', jsonText],
-  ['base64:encode/1', onText((_evaluation, text) => Buffer.from(text).toString('base64'))],
-  ['base64:decode/1', onText((_evaluation, text) => decoded(text))],
-  ['binary:split/2', splitText],
-  ['binary:split/3', splitText],
-  ['binary:replace/3', replacedText],
-  ['binary:replace/4', replacedText],
-  ['binary_to_float/1', onText((_evaluation, text) => floatOf(text))],
-  ['binary_to_integer/1', onText((_evaluation, text) => integerOf(text))],
-  ['integer_to_binary/1', integerText],
-  ['integer_to_binary/2', integerText],
-  ['round/1', rounded],
-  ['is_integer/1', is((term) => isNumber(term) && isInteger(term))],
-  ['is_float/1', is((term) => isNumber(term) && !isInteger(term))],
-  ['is_number/1', is(isNumber)],
-  ['is_binary/1', is((term) => typeof term === 'string')],
-  ['is_list/1', is(isList)],
-  ['is_boolean/1', is((term) => typeof term === 'boolean')],
-  ['hd/1', (evaluation, list) => listOf(evaluation, list)?.[0]],
-  ['tl/1', tail],
-])
-
-/** The function of a name with its module; undefined where there is none. */
-export function functionOf(name: string, arity: number): Apply | undefined {
-  return erlangFunctions.get(`${name.replace(/^erlang:/, '')}/${arity}`)
-}
-
 function is(holds: (term: ErlangTerm) => boolean): Apply {
   return (_evaluation, term) => holds(term)
 }
@@ -89,12 +57,7 @@ function decoded(text: string): string | undefined {
   return Buffer.from(made).equals(bytes) ? made : undefined
 }
 
-function splitText(
-  evaluation: Evaluation,
-  text: ErlangTerm,
-  pattern: ErlangTerm,
-  options: ErlangTerm = [],
-): Result {
+const splitText: Apply = (evaluation, text, pattern, options = []) => {
   const names = optionsOf(evaluation, options, ['global', 'trim', 'trim_all'])
   const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
   if (names === undefined || parts === undefined) return undefined
@@ -103,20 +66,13 @@ function splitText(
   return parts
 }
 
-function replacedText(
-  evaluation: Evaluation,
-  text: ErlangTerm,
-  pattern: ErlangTerm,
-  replacement: ErlangTerm,
-  options: ErlangTerm = [],
-): Result {
+const replacedText: Apply = (evaluation, text, pattern, replacement, options = []) => {
   const names = optionsOf(evaluation, options, ['global'])
   const parts = names && partsBetween(evaluation, text, pattern, names.includes('global'))
   if (parts === undefined || typeof replacement !== 'string') return undefined
   const added = (parts.length - 1) * replacement.length
-  return added > evaluation.size_max
-    ? tooLong(evaluation)
-    : sized(evaluation, parts.join(replacement))
+  if (added > evaluation.size_max) return tooLong(evaluation)
+  return sized(evaluation, parts.join(replacement))
 }
 
 /** The names of options; undefined where one is not known. */
@@ -169,11 +125,7 @@ function integerOf(text: string): Result {
   return integer === undefined ? undefined : termOf(integer)
 }
 
-function integerText(
-  _evaluation: Evaluation,
-  integer: ErlangTerm,
-  base: ErlangTerm = 10,
-): string | undefined {
+const integerText: Apply = (_evaluation, integer, base = 10) => {
   const number = numericOf(integer)
   const radix = numericOf(base)
   if (typeof number !== 'bigint' || typeof radix !== 'bigint') return undefined
@@ -191,4 +143,36 @@ function tail(evaluation: Evaluation, list: ErlangTerm): Result {
   const items = listOf(evaluation, list)
   if (items === undefined || items.length === 0) return undefined
   return sized(evaluation, remainder(list, items.slice(1)))
+}
+
+/** By name with its module and number of arguments. */
+export const erlangFunctions: ReadonlyMap<string, Apply> = new Map<string, Apply>([
+  ...proplistFunctions,
+  ['eutils:get_value/2', memberOf],
+  ['eutils:from_json/1', onText((_evaluation, text) => parsedValue(text))],
+  ['eutils:to_json/1', jsonText],
+  ['base64:encode/1', onText((_evaluation, text) => Buffer.from(text).toString('base64'))],
+  ['base64:decode/1', onText((_evaluation, text) => decoded(text))],
+  ['binary:split/2', splitText],
+  ['binary:split/3', splitText],
+  ['binary:replace/3', replacedText],
+  ['binary:replace/4', replacedText],
+  ['binary_to_float/1', onText((_evaluation, text) => floatOf(text))],
+  ['binary_to_integer/1', onText((_evaluation, text) => integerOf(text))],
+  ['integer_to_binary/1', integerText],
+  ['integer_to_binary/2', integerText],
+  ['round/1', rounded],
+  ['is_integer/1', is((term) => isNumber(term) && isInteger(term))],
+  ['is_float/1', is((term) => isNumber(term) && !isInteger(term))],
+  ['is_number/1', is(isNumber)],
+  ['is_binary/1', is((term) => typeof term === 'string')],
+  ['is_list/1', is(isList)],
+  ['is_boolean/1', is((term) => typeof term === 'boolean')],
+  ['hd/1', (evaluation, list) => listOf(evaluation, list)?.[0]],
+  ['tl/1', tail],
+])
+
+/** The function of a name with its module; undefined where there is none. */
+export function functionOf(name: string, arity: number): Apply | undefined {
+  return erlangFunctions.get(`${name.replace(/^erlang:/, '')}/${arity}`)
 }

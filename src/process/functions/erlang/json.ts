@@ -76,7 +76,6 @@ function objectOf(
   return object
 }
 
-/** The items of a list that is an object. */
 function pairsOf(list: ErlangTerm): readonly MapPair[] | undefined {
   if (!Array.isArray(list) || list.length === 0) return undefined
   const pairs: MapPair[] = []

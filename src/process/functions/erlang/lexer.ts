@@ -61,13 +61,11 @@ export function expectToken(lexer: Lexer, text: string): void {
   if (!skip(lexer, text)) throw mistakeOn(lexer, peek(lexer), `"${text}" was expected`)
 }
 
-/** The fault for a mistake at a token. */
 export function mistakeOn(lexer: Lexer, { at }: { readonly at: number }, what: string): ParseFault {
   lexer.cursor.at = at
   return mistakeAt(lexer.cursor, what)
 }
 
-/** Consumes blanks and comments. */
 export function skipBlanks(cursor: TemplateCursor): void {
   do matchAt(cursor, blanks)
   while (matchAt(cursor, comment) !== undefined)
@@ -107,8 +105,7 @@ function unescaped(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(escape_pattern, (_all, braced, hex, octal, char: string | undefined) => {
     if (char !== undefined) return escapes[char] ?? char
-    const code =
-      octal === undefined ? Number.parseInt(braced ?? hex, 16) : Number.parseInt(octal, 8)
+    const code = Number.parseInt(octal ?? braced ?? hex, octal === undefined ? 16 : 8)
     const is_character = code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
     return is_character ? String.fromCodePoint(code) : '\ufffd'
   })

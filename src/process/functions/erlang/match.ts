@@ -22,7 +22,6 @@ import {
   sized,
 } from './terms.ts'
 
-/** The variables that are bound at an expression. */
 export interface Scope {
   readonly cursor: TemplateCursor
   readonly bound: Map<string, number>
@@ -43,7 +42,6 @@ export function innerScope(scope: Scope): Scope {
   return { ...scope, bound: new Map(scope.bound) }
 }
 
-/** The fault for a mistake of an expression. */
 export function mistakeOf({ cursor }: Scope, { at }: Expression, what: string): ParseFault {
   cursor.at = at
   return mistakeAt(cursor, what)

@@ -15,7 +15,6 @@ import {
   spend,
 } from './terms.ts'
 
-/** A function or an operator. */
 export type Apply = (evaluation: Evaluation, ...given: readonly ErlangTerm[]) => Result
 
 export interface OperatorLevel {

@@ -1,9 +1,7 @@
 /**
  * Parses a fun, up to and with its `end`, to a tree. Chains of operators, matches and statements
- * are lists, so long texts do not nest. Anything outside this part of Erlang is refused with its
- * place.
- *
- * Beyond Erlang: `X.a.b` for members, `"text"` for a binary, a lower-case parameter name.
+ * are lists, so long texts do not nest. Beyond Erlang: `X.a.b` for members, `"text"` for a binary,
+ * a lower-case parameter name.
  */
 import { template_depth_max } from '../../definition-limits.ts'
 import { truncated } from '../../report.ts'

@@ -45,7 +45,6 @@ export interface ErlangMap {
 
 export type MapPair = readonly [key: ErlangTerm, value: ErlangTerm]
 
-/** One evaluation of a fun over a list. */
 export interface Evaluation {
   readonly variables: ErlangTerm[]
   readonly steps: Steps
@@ -82,7 +81,6 @@ export function readingSteps(term: ErlangTerm): number {
   return isNumberToken(term) ? term.token.length / 8 : 0
 }
 
-/** Characters of all texts. */
 export function charsOf(texts: readonly string[]): number {
   return texts.reduce((chars, text) => chars + text.length, 0)
 }
@@ -245,7 +243,6 @@ function partsOf(evaluation: Evaluation, term: ErlangTerm): readonly ErlangTerm[
   return [...term.pairs.map(([key]) => key), ...term.pairs.map(([, value]) => value)]
 }
 
-/** A term as a failure shows it. */
 export function shown(term: ErlangTerm): string {
   if (isTuple(term)) return 'a tuple'
   if (isMap(term)) return 'a map'
