@@ -174,7 +174,7 @@ test('what cannot be imported is refused by the verb', { skip }, async () => {
   const rows: readonly (readonly [string, string | number, RegExp])[] = [
     [newPath(), partition, /is not there/],
     [node_file, partition, /with all that the file has: start the node with it/],
-    [held, partition, /is held by another process/],
+    [held, partition, /is held by a process/],
     [foreign, partition, /is no|not a/],
     [damaged, partition, /ends too early|cut short|damaged|truncated/],
     [good, 99, /has no partition 99/],

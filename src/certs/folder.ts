@@ -72,17 +72,13 @@ export async function addClient(
   options: CertificateOptions,
 ): Promise<ClientFiles> {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
-    throw fault(
-      'not_possible',
-      'a client name is 1 to 64 letters, digits, dots, dashes and underscores',
-    )
+    const says = 'a client name is 1 to 64 letters, digits, dots, dashes and underscores'
+    throw fault('not_possible', says)
   }
   const authority = await readPair(folder, 'ca')
   if (authority === undefined) {
-    throw fault(
-      'not_possible',
-      `${folder} holds no ca.crt and ca.key: \`npx conveyor certs init ${folder}\` makes them`,
-    )
+    const helps = `\`npx conveyor certs init ${folder}\` makes them`
+    throw fault('not_possible', `${folder} holds no ca.crt and ca.key: ${helps}`)
   }
   const { days = leaf_days } = options
   const client = await issueClient(authority, name, { ...options, days })
@@ -145,10 +141,8 @@ async function write(
 
 function taken(folder: string, name: string): Error {
   const files = `${name}.crt or ${name}.key`
-  return fault(
-    'not_possible',
-    `${folder} holds ${files} already, and nothing is written over: move both away first`,
-  )
+  const says = `${folder} holds ${files} already, and nothing is written over`
+  return fault('not_possible', `${says}: move both away first`)
 }
 
 function checkHost(host: string): void {

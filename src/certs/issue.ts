@@ -125,10 +125,8 @@ async function issue(
 }
 
 function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(algorithm, true, [
-    'sign',
-    'verify',
-  ]) as Promise<webcrypto.CryptoKeyPair>
+  const made = webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  return made as Promise<webcrypto.CryptoKeyPair>
 }
 
 async function privateKeyOf(key: string): Promise<webcrypto.CryptoKey> {

@@ -215,14 +215,10 @@ function isLive({ cancellation, reject }: Call): boolean {
 
 /** Whether one op, or the sum of ops, made the request too large or malformed. */
 function isSingleOpFault(error: unknown): boolean {
-  return isClientFault(error) && single_op_codes.has(error.code)
+  return isClientFault(error) && single_op_codes.includes(error.code)
 }
 
-const single_op_codes: ReadonlySet<string> = new Set([
-  'format_error',
-  'too_many_ops',
-  'body_too_large',
-])
+const single_op_codes: readonly string[] = ['format_error', 'too_many_ops', 'body_too_large']
 
 /** Cancelled once every call is; a call that is cancelled earlier rejects alone. */
 function cancelledWithAll(calls: readonly Call[]): {

@@ -16,7 +16,6 @@ export interface Cancellation {
 }
 
 export interface Canceller extends Cancellation {
-  /** Only the first call has an effect. */
   cancel(reason: unknown): void
 }
 
@@ -68,7 +67,6 @@ export function cancellationOf(signal: AbortSignal): Cancellation {
   }
 }
 
-/** Cancelled with `other`, if given. */
 export function linkedCancellation(other: Cancellation | undefined): LinkedCancellation {
   const { reason, onCancel, cancel } = newCanceller()
   const dispose = other?.onCancel(() => cancel(other.reason())) ?? nothing
@@ -89,22 +87,16 @@ export function deadlineIn(
   other?: Cancellation,
   code: keyof typeof late_texts = 'timed_out',
 ): Deadline {
-  const { reason, onCancel, cancel } = newCanceller()
-  const unlink = other?.onCancel(() => cancel(other.reason()))
+  const { reason, onCancel, cancel, dispose: unlink } = linkedCancellation(other)
   const at_ms = clock.now_ms() + timeout_ms
   const onLate = (): void =>
     cancel(clientFault(code, `${late_texts[code]} within ${timeout_ms} ms`))
   const cancelTimer = Number.isFinite(at_ms) ? clock.wake_at(at_ms, onLate) : nothing
-  return {
-    reason,
-    onCancel,
-    cancel,
-    at_ms,
-    dispose() {
-      cancelTimer()
-      unlink?.()
-    },
+  const dispose = (): void => {
+    cancelTimer()
+    unlink()
   }
+  return { reason, onCancel, cancel, at_ms, dispose }
 }
 
 export function throwIfCancelled({ reason }: Cancellation): void {

@@ -1,6 +1,4 @@
-/**
- * `connect`: a client over any transport, with what all share: deadlines, retries, batching.
- */
+/** `connect`: a client over any transport, with what all share: deadlines, retries, batching. */
 import type { TargetInput } from '../engine/api/task-api.ts'
 import type {
   CallOptions,
@@ -76,21 +74,16 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     is_harmless: boolean,
     call: CallOptions,
     within = cancellationIn(call),
-    ops: readonly SentOp[] = no_ops,
+    ops: readonly SentOp[] = [],
     isKept: () => boolean = () => false,
   ): Promise<T> {
     const options = { ...policy, is_harmless, isKept }
-    return until(deadlineIn(timeoutOf(call), clock, within), (deadline) =>
-      withRetries(
-        () => send(deadline),
-        deadline,
-        options,
-        async () => (isKept() ? undefined : objectionTo(ops, transport, deadline)),
-      ),
-    )
+    return until(deadlineIn(timeoutOf(call), clock, within), (deadline) => {
+      const objection = async () => (isKept() ? undefined : objectionTo(ops, transport, deadline))
+      return withRetries(() => send(deadline), deadline, options, objection)
+    })
   }
 
-  /** Throws if the servers of the transport lack these calls. */
   function taskCalls(): TaskCalls {
     if (transport.tasks !== undefined) return transport.tasks
     throw clientFault('not_found', 'HTTP does not serve this: connect with an address, over gRPC')
@@ -142,12 +135,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     return until(deadlineIn(timeout_ms, clock, given, 'result_timeout'), (deadline) => {
       const { tasks } = transport
       if (tasks === undefined) {
-        return polledResult(
-          target,
-          (target) => task(target, { history }, deadline),
-          chance,
-          deadline,
-        )
+        const show = (target: TargetInput) => task(target, { history }, deadline)
+        return polledResult(target, show, chance, deadline)
       }
       return withRetries(() => tasks.wait(op, history, deadline), deadline, harmless)
     })
@@ -187,9 +176,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     async *changes(options = {}) {
       const tasks = taskCalls()
       const { from, signal, ...rest } = options
-      const cancellation = linkedCancellation(
-        cancellationIn(signal === undefined ? {} : { signal }),
-      )
+      const cancellation = linkedCancellation(signal && cancellationOf(signal))
       begin(cancellation)
       try {
         const watch = (from: string | undefined) => tasks.changes({ ...rest, from }, cancellation)
@@ -203,8 +190,6 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     [Symbol.asyncDispose]: close,
   }
 }
-
-const no_ops: readonly SentOp[] = []
 
 /**
  * Whether one of these creates may have been applied and its task ended, so that a repeat would
@@ -231,6 +216,6 @@ function isLive({ status }: ClientTask): boolean {
 
 async function* sentBatches(
   batches: AsyncIterable<readonly ClientOp[]> | Iterable<readonly ClientOp[]>,
-): AsyncGenerator<ReturnType<typeof sentOpOf>[]> {
+): AsyncGenerator<SentOp[]> {
   for await (const batch of batches) yield batch.map(sentOpOf)
 }

@@ -25,8 +25,13 @@ import type { StreamOptions, TaskCalls, Transport } from './transport.ts'
 
 export interface Failover extends Transport, Required<Pick<RetryPolicy, 'ready' | 'pause'>> {}
 
-/** The longest search among the other addresses while the owner is doubted. */
 const doubt_ms_max = 2_000
+
+interface Search {
+  readonly over: Canceller
+  readonly found: Promise<void>
+  waiting: number
+}
 
 /** `patience_ms`: how long a call without a deadline waits for an owner. */
 export function failover(
@@ -47,9 +52,7 @@ export function failover(
   const missed = new Map<Transport, string>()
   let owner: Address | undefined
   let last_used: Address | undefined
-  let search:
-    | { readonly over: Canceller; readonly found: Promise<void>; waiting: number }
-    | undefined
+  let search: Search | undefined
   let doubt: Canceller | undefined
   const silence = newSilenceWatch(addresses, { clock, closing, owner: () => owner, askOthers })
 
@@ -62,7 +65,7 @@ export function failover(
 
   const searching = { clock, chance, onMissed: (at: Transport, why: string) => missed.set(at, why) }
 
-  function newSearch(): NonNullable<typeof search> {
+  function newSearch(): Search {
     const over = linkedCancellation(closing)
     const look = async (): Promise<void> => {
       const found = await foundOwner(addresses, { ...searching, takes_unready: true }, over)
@@ -85,9 +88,8 @@ export function failover(
         joined.found.then(resolve, reject)
       })
       const reason = deadline.reason()
-      if (!isClientFault(reason) || reason.code !== 'timed_out') {
-        if (reason !== undefined) throw reason
-      } else throw noOwner()
+      if (isClientFault(reason) && reason.code === 'timed_out') throw noOwner()
+      if (reason !== undefined) throw reason
     } finally {
       deadline.dispose()
       if (--joined.waiting === 0) {
@@ -117,7 +119,6 @@ export function failover(
     }
   }
 
-  /** Searches for a new owner among the other addresses. */
   function askOthers(address: Address): void {
     if (doubt !== undefined || owner !== address) return
     const over = deadlineIn(doubt_ms_max, clock, closing)

@@ -31,12 +31,8 @@ interface More {
 export function clientFault(code: ClientFaultCode, text: string, more: More = {}): ClientFault {
   const { outcome = outcomeOf(code), retry_after_ms, cause } = more
   const error = new Error(text, cause === undefined ? {} : { cause })
-  return Object.assign(error, {
-    name: 'Fault',
-    code,
-    outcome,
-    ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
-  })
+  const pause = retry_after_ms === undefined ? {} : { retry_after_ms }
+  return Object.assign(error, { name: 'Fault', code, outcome, ...pause })
 }
 
 export function isClientFault(value: unknown): value is ClientFault {

@@ -88,7 +88,6 @@ function entryOf({ node_id, at_ms, why, by, tag }: HistoryEntryMessage): History
   }
 }
 
-/** The fault of a failed call. */
 export function faultOfStatus(error: ServiceError): ClientFault {
   const [packed] = error.metadata?.get('grpc-status-details-bin') ?? []
   const reason = Buffer.isBuffer(packed) ? reasonIn(packed)?.toLowerCase() : undefined

@@ -29,12 +29,13 @@ import type { ReceivedChange } from './long-calls.ts'
 import { dataTextOf, type SentOp } from './sent-op.ts'
 import type { TaskCalls } from './transport.ts'
 
-/** One try of a unary call. */
+export type Method<Request, Answer> = Pick<
+  MethodDefinition<Request, Answer>,
+  'path' | 'requestSerialize' | 'responseDeserialize'
+>
+
 export type UnaryCall = <Request, Answer>(
-  method: Pick<
-    MethodDefinition<Request, Answer>,
-    'path' | 'requestSerialize' | 'responseDeserialize'
-  >,
+  method: Method<Request, Answer>,
   message: Request,
   cancellation: Cancellation,
 ) => Promise<Answer>

@@ -32,17 +32,13 @@ export async function tlsOf({ address, ...files }: OneGrpcTarget): Promise<GrpcT
     readPem('key', files.key),
     readPem('cert', files.cert),
   ])
-  const checks =
-    isIP(host) === 0
-      ? {}
-      : {
-          checkServerIdentity: (_sent: string, found: PeerCertificate) =>
-            checkServerIdentity(host, found),
-        }
-  const servername = isIP(host) === 0 ? host : 'localhost'
+  const is_name = isIP(host) === 0
+  const servername = is_name ? host : 'localhost'
+  const check = (_sent: string, found: PeerCertificate) => checkServerIdentity(host, found)
+  const checks = is_name ? {} : { checkServerIdentity: check }
   return {
     credentials: credentials.createSsl(ca, key, cert, checks),
-    options: isIP(host) === 0 ? {} : { 'grpc.ssl_target_name_override': servername },
+    options: is_name ? {} : { 'grpc.ssl_target_name_override': servername },
     handshake: (cancellation) =>
       new Promise((resolve, reject) => {
         const to = { host, port: Number(port), servername, ALPNProtocols: ['h2'] }

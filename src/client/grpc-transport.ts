@@ -8,7 +8,6 @@ import {
   type ClientDuplexStream,
   connectivityState,
   Metadata,
-  type MethodDefinition,
   type ServiceError,
 } from '@grpc/grpc-js'
 import type { Chance, Clock } from '../core/clock.ts'
@@ -19,7 +18,7 @@ import type { BatchResult } from './api.ts'
 import { type Cancellation, newCanceller } from './cancellation.ts'
 import { clientFault, isBatchFault, isClientFault } from './faults.ts'
 import { faultOfStatus, messageOf, resultsOf } from './grpc-messages.ts'
-import { grpcTasks, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
+import { grpcTasks, type Method, type StreamedCall, type UnaryCall } from './grpc-tasks.ts'
 import { type OneGrpcTarget, tlsOf } from './grpc-tls.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { SentOp } from './sent-op.ts'
@@ -49,10 +48,7 @@ const several_options = {
 }
 
 /** grpc.health.v1: an empty request means the whole server; status 1 of the answer is SERVING. */
-const health_check: Pick<
-  MethodDefinition<undefined, 'ready' | 'unready'>,
-  'path' | 'requestSerialize' | 'responseDeserialize'
-> = {
+const health_check: Method<undefined, 'ready' | 'unready'> = {
   path: '/grpc.health.v1.Health/Check',
   requestSerialize: () => Buffer.alloc(0),
   responseDeserialize: (bytes) => (bytes[0] === 0x08 && bytes[1] === 1 ? 'ready' : 'unready'),
@@ -154,11 +150,8 @@ export async function grpcTransport(
         StreamOps.responseDeserialize,
         metadata(),
       )
-      yield* windowed({
-        source,
-        size: window_batches,
-        ...streamOver(call, clock, timeout_ms, cancellation),
-      })
+      const stream = streamOver(call, clock, timeout_ms, cancellation)
+      yield* windowed({ source, size: window_batches, ...stream })
     },
     isConnected,
     async probe(cancellation) {
@@ -171,7 +164,7 @@ export async function grpcTransport(
       } catch (error) {
         // A proxy may not forward health checks.
         if (isClientFault(error) && error.code === 'not_found') return 'ready'
-        if (isClientFault(error) && !silent_codes.has(error.code)) return 'unready'
+        if (isClientFault(error) && !silent_codes.includes(error.code)) return 'unready'
         // grpc-js would reconnect repeatedly while the channel is open.
         if (isConnected()) throw error
         client.close()
@@ -199,8 +192,7 @@ export function uuidOf(now_ms: number, chance: Chance): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-/** No answer, or none in time. */
-const silent_codes: ReadonlySet<string> = new Set(['unreachable', 'timed_out'])
+const silent_codes: readonly string[] = ['unreachable', 'timed_out']
 
 type StreamCall = ClientDuplexStream<Sent<StreamOpsRequest>, StreamOpsResponse>
 
@@ -211,9 +203,7 @@ interface SentBatch {
   readonly cancelTimer: () => void
 }
 
-/**
- * One StreamOps call: sends batches, matches answers to them by order, fails all of them at once.
- */
+/** One StreamOps call: sends batches, matches answers to them by order, fails all at once. */
 function streamOver(
   call: StreamCall,
   clock: Clock,

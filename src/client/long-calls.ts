@@ -1,6 +1,4 @@
-/**
- * Calls that outlast a request: `Client.changes`, and `Client.result` over HTTP.
- */
+/** Calls that outlast a request: `Client.changes`, and `Client.result` over HTTP. */
 import { is_over } from '../codec/task-record.ts'
 import type { Chance } from '../core/clock.ts'
 import type { TargetInput } from '../engine/api/task-api.ts'

@@ -1,6 +1,4 @@
-/**
- * Which of several addresses is the owner's, and which are silent.
- */
+/** Which of several addresses is the owner's, and which are silent. */
 import type { Chance, Clock } from '../core/clock.ts'
 import {
   type Cancellation,
@@ -61,7 +59,6 @@ export async function foundOwner<T extends Transport>(
   }
 }
 
-/** A try under way at an address. */
 export interface Attempt extends LinkedCancellation {
   readonly is_harmless: boolean
 }

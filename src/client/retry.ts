@@ -10,7 +10,6 @@
  * The pause before a retry is random, with a bound that doubles, and never shorter than the server
  * asked for. A pause that would outlast the deadline is not begun.
  */
-
 import { setTimeout as pause_ms } from 'node:timers/promises'
 import type { Chance, Clock } from '../core/clock.ts'
 import { type Cancellation, type Deadline, throwIfCancelled } from './cancellation.ts'
@@ -62,11 +61,6 @@ export function afterFault(code: ClientFaultCode): 'leave' | 'doubt' | 'stay' | 
   return (transient_faults as Partial<Record<ClientFaultCode, 'leave' | 'doubt' | 'stay'>>)[code]
 }
 
-export function mayRepeat({ code, outcome }: ClientFault, is_harmless: boolean): boolean {
-  return afterFault(code) !== undefined && (is_harmless || outcome === 'not_applied')
-}
-
-/** What all calls of a client share. */
 export interface RetryPolicy {
   readonly clock: Clock
   readonly chance: Chance
@@ -134,8 +128,9 @@ export async function withRetries<T>(
       const gives_up_ms =
         deadline.at_ms < Number.POSITIVE_INFINITY ? deadline.at_ms : failing_since_ms + patience_ms
       const is_last = tries === retries_max || now_ms + wait_ms >= gives_up_ms
-      const ends = reason !== undefined || must_not !== undefined || is_last
-      if (ends || !mayRepeat(error, is_harmless || isKept?.() === true)) {
+      const is_safe = is_harmless || isKept?.() === true || error.outcome === 'not_applied'
+      const ends = reason !== undefined || must_not !== undefined || is_last || !is_safe
+      if (ends || afterFault(error.code) === undefined) {
         if (unknown === undefined || error.outcome === 'unknown') throw error
         throw asUnknown(error, 'an earlier try may have been applied')
       }

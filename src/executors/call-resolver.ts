@@ -2,7 +2,8 @@
  * The URL of a call and the one address to connect to. The name is looked up once, its addresses
  * are checked, and the connection goes to the checked address, so DNS rebinding has no effect.
  */
-import { ADDRCONFIG, lookup as dnsLookup } from 'node:dns'
+import { ADDRCONFIG } from 'node:dns'
+import { lookup as dnsLookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { nonPublicReason } from './call-address.ts'
 import { type CallFailure, callFailure, failureOfError } from './call-failure.ts'
@@ -46,11 +47,7 @@ export function readUrl(text: string): URL | CallFailure {
 }
 
 export function parseUrl(text: string, base?: URL): URL | undefined {
-  try {
-    return new URL(text, base)
-  } catch {
-    return undefined
-  }
+  return URL.canParse(text, base?.href) ? new URL(text, base) : undefined
 }
 
 /** `host:port`, with the scheme's default port where the URL has none. */
@@ -119,11 +116,7 @@ export function newAddressResolver({
   }
 }
 
-function systemLookup(hostname: string): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    dnsLookup(hostname, { all: true, hints: ADDRCONFIG }, (error, found) => {
-      if (error) reject(error)
-      else resolve(found.map(({ address }) => address))
-    })
-  })
+async function systemLookup(hostname: string): Promise<string[]> {
+  const found = await dnsLookup(hostname, { all: true, hints: ADDRCONFIG })
+  return found.map(({ address }) => address)
 }

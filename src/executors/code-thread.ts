@@ -8,7 +8,7 @@
  *                       └──────────── lost, late ─────────┴──▶ none
  */
 import { Worker } from 'node:worker_threads'
-import { systemClock } from '../core/clock.ts'
+import { steadyClock } from '../core/clock.ts'
 import type { CodeLibrary } from '../process/logics/code-libraries.ts'
 import type { CodeLimits, CodeRequest, CodeResult } from './code-sandbox.ts'
 import { codeScript, libraryText } from './code-script.ts'
@@ -99,7 +99,8 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
         let disarm = (): void => {}
         try {
           await sendLibraries(mine, request.libraries)
-          disarm = after(limits.time_ms_max + grace_ms, () => {
+          const late_ms = steadyClock.now_ms() + limits.time_ms_max + grace_ms
+          disarm = steadyClock.wake_at(late_ms, () => {
             is_late = true
             void end()
           })
@@ -120,17 +121,4 @@ export function newCodeThread(limits: CodeLimits): CodeThread {
       await end()
     },
   }
-}
-
-/** Monotonic: setting the system clock has no effect. */
-function after(wait_ms: number, fn: () => void): () => void {
-  const ends_at_ms = performance.now() + wait_ms
-  let disarm: () => void
-  const arm = (): void => {
-    const left_ms = ends_at_ms - performance.now()
-    if (left_ms <= 0) fn()
-    else disarm = systemClock.wake_at(systemClock.now_ms() + Math.ceil(left_ms), arm)
-  }
-  arm()
-  return () => disarm()
 }

@@ -29,11 +29,14 @@ export interface Database {
   readonly found: { was_right: boolean }
 }
 
-export interface DatabaseLogin {
+export interface Login {
   readonly host: string
   readonly port: number
   readonly database: string
   readonly user: string | undefined
+}
+
+export interface DatabaseLogin extends Login {
   /** Certificate texts; false without TLS. */
   readonly ssl: Record<string, string> | false
   password(): string
@@ -128,13 +131,6 @@ function decoded(text: string): string {
 
 function wrong(text: string): Fault {
   return fault('not_possible', `the address of the commit log ${text}`)
-}
-
-export interface Login {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string | undefined
 }
 
 /** Throws `not_possible` without a password. */

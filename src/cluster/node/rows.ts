@@ -8,7 +8,7 @@
 import { type Clock, pause, within } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { version } from '../../core/version.ts'
-import { type Connection, isAway } from '../database/connection.ts'
+import { type Connection, isAway, type Query } from '../database/connection.ts'
 import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
 
 export interface NodeRow {
@@ -129,24 +129,24 @@ export async function register(options: RegistrationOptions): Promise<Registrati
     return rows[0]
   }
 
-  async function insert(): Promise<boolean> {
-    const { rowCount } = await connection.query({
+  /** Whether a statement has changed a row. */
+  const changes = async (query: Query): Promise<boolean> =>
+    (await connection.query(query)).rowCount === 1
+
+  const insert = (): Promise<boolean> =>
+    changes({
       text: `INSERT INTO conveyor.replica (partition, node, instance, address, version, seq, unfit)
         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (partition, node) DO NOTHING`,
       values: [...key, instance, address, version, seq, options.unfit()],
     })
-    return rowCount === 1
-  }
 
-  async function take(seen: Row): Promise<boolean> {
-    const { rowCount } = await connection.query({
+  const take = (seen: Row): Promise<boolean> =>
+    changes({
       text: `UPDATE conveyor.replica SET instance = $3, address = $4, version = $5, seq = $6,
         unfit = $9, beat = beat + 1, seen_at = now()
         WHERE partition = $1 AND node = $2 AND instance = $7 AND beat = $8`,
       values: [...key, instance, address, version, seq, seen.instance, seen.beat, options.unfit()],
     })
-    return rowCount === 1
-  }
 
   function isFree(row: Row): boolean {
     if (row.instance === '' || row.instance === instance) return true
@@ -183,16 +183,19 @@ export async function register(options: RegistrationOptions): Promise<Registrati
     cancel()
     try {
       const says = has_reached ? ', reached = $6' : ''
-      const { rowCount } = await connection.query({
+      const has_row = await changes({
         name: 'beat',
         text: `UPDATE conveyor.replica SET seq = $4, unfit = $5, beat = beat + 1, seen_at = now()
           ${says} WHERE partition = $1 AND node = $2 AND instance = $3`,
         values: [
-          ...[...key, instance, seq, options.unfit()],
+          ...key,
+          instance,
+          seq,
+          options.unfit(),
           ...(has_reached ? [options.reached()] : []),
         ],
       })
-      const row = rowCount === 1 || (await insert()) ? undefined : await read()
+      const row = has_row || (await insert()) ? undefined : await read()
       if (row !== undefined && row.instance !== instance) {
         has_ended = true
         options.onTaken(nameTaken(node, row))
@@ -220,16 +223,13 @@ export async function register(options: RegistrationOptions): Promise<Registrati
       if (has_ended) return
       has_ended = true
       cancel()
-      const freed = connection.query({
+      const freeing = connection.query({
         text: `UPDATE conveyor.replica SET instance = '', seq = $4, unfit = '', beat = beat + 1
           WHERE partition = $1 AND node = $2 AND instance = $3`,
         values: [...key, instance, seq],
       })
-      await within(
-        clock,
-        beat_ms,
-        freed.catch(() => {}),
-      )
+      const freed = freeing.catch(() => {})
+      await within(clock, beat_ms, freed)
     },
   }
 }

@@ -23,15 +23,9 @@ export interface PostgresLogOptions {
   readonly clock?: Clock
 }
 
-export interface NodeSettings {
+/** The same, with defaults filled in. */
+export interface NodeSettings extends Required<Omit<PostgresLogOptions, 'url' | 'unsafe'>> {
   readonly database: Database
-  readonly node: string
-  readonly address: string
-  readonly partition: number
-  readonly lease_ms: number
-  readonly snapshot: SnapshotOptions
-  /** Monotonic: never set. */
-  readonly clock: Clock
 }
 
 export const lease_default_ms = 5_000

@@ -184,9 +184,6 @@ function warningsOf({ owner, members, epoch, risk }: Omit<ClusterStatus, 'warnin
 }
 
 /** Whether a node runs, by its last beat. */
-export function isSeen({
-  is_registered,
-  seen_s,
-}: Pick<NodeRow, 'is_registered' | 'seen_s'>): boolean {
+export function isSeen({ is_registered, seen_s }: NodeRow): boolean {
   return is_registered && seen_s <= missing_after_s
 }

@@ -3,7 +3,7 @@
  * that is gone. The owner reads a request to hand over from its row at the next renewal.
  */
 import { type Clock, pause, steadyClock } from '../../core/clock.ts'
-import { type Fault, fault } from '../../core/faults.ts'
+import { fault } from '../../core/faults.ts'
 import { type Connection, newConnection } from '../database/connection.ts'
 import { databaseOf } from '../database/url.ts'
 import { firstAlive, readNodes, removeNodeRow } from '../node/rows.ts'
@@ -32,6 +32,10 @@ interface Asked {
   readonly clock: Clock
 }
 
+interface HandOver extends Asked {
+  readonly to?: string | undefined
+}
+
 const poll_ms = 20
 /** Added to the time of a takeover, for the owner to drain. */
 const drain_ms_max = 60_000
@@ -42,7 +46,7 @@ const drain_ms_max = 60_000
  */
 export async function handOver(
   connection: Connection,
-  { partition, clock, to }: Asked & { readonly to?: string | undefined },
+  { partition, clock, to }: HandOver,
 ): Promise<HandedOver> {
   const row = await readOwnerRow(connection, partition)
   if (row.released || row.node === '')
@@ -75,10 +79,8 @@ function ended(row: OwnerRow, now: OwnerRow, to: string | undefined, ms: number)
     throw fault('not_possible', `${says}: look at the logs of the standbys`)
   }
   if (to !== undefined && now.node !== to) {
-    throw fault(
-      'not_possible',
-      `${now.node} has taken over, and not ${to}: look at the log of ${to}`,
-    )
+    const says = `${now.node} has taken over, and not ${to}`
+    throw fault('not_possible', `${says}: look at the log of ${to}`)
   }
   return { from: row.node, to: now.node, epoch: now.epoch, ms: Math.round(ms) }
 }
@@ -98,7 +100,7 @@ async function request(
 /** Throws unless a running standby can take over at once. */
 async function checkStandby(
   connection: Connection,
-  { partition, clock, to }: Asked & { readonly to?: string | undefined },
+  { partition, clock, to }: HandOver,
   { node: owner }: OwnerRow,
 ): Promise<void> {
   const others = (await readNodes(connection, partition)).filter(({ node }) => node !== owner)
@@ -108,17 +110,15 @@ async function checkStandby(
   }
   const wanted = to === undefined ? seen : seen.filter(({ node }) => node === to)
   const names = seen.map(({ node }) => node)
-  if (to !== undefined && wanted.length === 0) throw noStandby(to, names)
+  if (to !== undefined && wanted.length === 0) {
+    throw fault('not_possible', `${to} is no standby: name one of ${names.join(', ')}`)
+  }
   const ready = wanted.filter(({ unfit }) => unfit === '')
   const [{ node, unfit } = { node: '', unfit: '' }] = wanted
   if (ready.length === 0) throw fault('not_possible', `${node} could not be the owner: ${unfit}`)
   if ((await firstAlive(connection, partition, ready, clock)) !== undefined) return
   const silent = ready.map((one) => one.node).join(', ')
   throw fault('not_possible', `no standby gives a sign (${silent}): look at its log, or start it`)
-}
-
-function noStandby(node: string, seen: readonly string[]): Fault {
-  return fault('not_possible', `${node} is no standby: name one of ${seen.join(', ')}`)
 }
 
 /**
@@ -131,10 +131,8 @@ export async function removeNode(
 ): Promise<void> {
   const row = await readOwnerRow(connection, partition)
   if (row.node === node && !row.released && (await givesSign(connection, partition, row, clock))) {
-    throw fault(
-      'not_possible',
-      `${node} is the owner: run \`npx conveyor cluster hand-over\` first`,
-    )
+    const helps = 'run `npx conveyor cluster hand-over` first'
+    throw fault('not_possible', `${node} is the owner: ${helps}`)
   }
   const nodes = await readNodes(connection, partition)
   const found = nodes.filter((one) => one.node === node)

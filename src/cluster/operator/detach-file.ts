@@ -31,16 +31,25 @@ export async function detachFile(
   path: string,
   isWanted: (detaching: Detaching) => Promise<boolean>,
 ): Promise<Detaching | undefined> {
-  if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
-  const lock = await lockFile(path)
-  if (lock === undefined) throw fault('file_held', `${path} is held by a process; stop it first`)
-  try {
-    const real_path = await realpath(path)
+  return whileLocked(path, async (real_path) => {
     const file = await openReadOnly(real_path, { takes_nodes: true })
     const detaching = await detachingOf(connection, file, path).finally(file.close)
     if (!(await isWanted(detaching))) return undefined
     await writeLogMark(real_path, { state: 'copy' })
     return detaching
+  })
+}
+
+/** Works on a file under its lock. Rejects with `file_held` while a process has the file open. */
+export async function whileLocked<T>(
+  path: string,
+  work: (real_path: string) => Promise<T>,
+): Promise<T> {
+  if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
+  const lock = await lockFile(path)
+  if (lock === undefined) throw fault('file_held', `${path} is held by a process; stop it first`)
+  try {
+    return await work(await realpath(path))
   } finally {
     await lock.release()
   }

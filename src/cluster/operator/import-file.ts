@@ -4,13 +4,10 @@
  * end completes the import, only if no node has ever owned the partition. The log begins with an
  * empty frame after position 1, so each node sees that it must load the snapshot.
  */
-import { existsSync } from 'node:fs'
-import { realpath } from 'node:fs/promises'
 import { systemChance } from '../../core/clock.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { frameBytes, sealFrame } from '../../store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../../store/commit-log/manifest.ts'
-import { lockFile } from '../../store/disk/file-lock.ts'
 import { openReadOnly, type ReadOnlyFile } from '../../store/read-only.ts'
 import type { Entry } from '../../store/store.ts'
 import type { Connection } from '../database/connection.ts'
@@ -24,7 +21,7 @@ import {
   writeSnapshot,
 } from '../snapshots/rows.ts'
 import { truncate } from '../snapshots/truncation.ts'
-import { lostReason } from './detach-file.ts'
+import { lostReason, whileLocked } from './detach-file.ts'
 
 export interface ImportFileOptions {
   readonly partition: number
@@ -48,26 +45,19 @@ export async function importFile(
   path: string,
   options: ImportFileOptions,
 ): Promise<ImportedFile> {
-  if (!existsSync(path)) throw fault('not_possible', `${path} is not there`)
-  const lock = await lockFile(path)
-  if (lock === undefined) {
-    throw fault('file_held', `${path} is held by another process; stop that first`)
-  }
-  try {
+  return whileLocked(path, async (real_path) => {
     const row = await emptyPartition(connection, options.partition)
-    const file = await openReadOnly(await realpath(path), { takes_nodes: true })
+    const file = await openReadOnly(real_path, { takes_nodes: true })
     try {
       options.check(file)
       if (file.node !== undefined && !(await lostReason(connection, file.node, path))) {
         throw nothingLost(path)
       }
-      return await write(connection, file, { ...options, log_id: row.log_id })
+      return await write(connection, file, options, row.log_id)
     } finally {
       await file.close()
     }
-  } finally {
-    await lock.release()
-  }
+  })
 }
 
 async function emptyPartition(connection: Connection, partition: number): Promise<OwnerRow> {
@@ -84,9 +74,9 @@ async function emptyPartition(connection: Connection, partition: number): Promis
 async function write(
   connection: Connection,
   file: ReadOnlyFile,
-  options: ImportFileOptions & { readonly log_id: Buffer },
+  { partition, chunk_bytes }: ImportFileOptions,
+  log_id: Buffer,
 ): Promise<ImportedFile> {
-  const { partition, log_id } = options
   const seq = Math.max(first_seq, lastSeq(file) + 1)
   const parts = { id: log_id, seq, count: 0, change_bytes: 0 }
   const frame = sealFrame(Buffer.alloc(frameBytes(0)), 0, parts)
@@ -95,7 +85,7 @@ async function write(
   const draft: SnapshotDraft = { partition, epoch: 0, id, seq, last_crc }
   // Removes the rest of an unfinished import.
   await truncate({ connection, partition, epoch: 0, behind_bytes_max: 0, step: async () => {} })
-  const chunks = chunksOf(stateIn(entriesOf(file)), id, options.chunk_bytes)
+  const chunks = chunksOf(stateIn(entriesOf(file)), id, chunk_bytes)
   const size = await writeSnapshot(connection, draft, chunks)
   await connection.inTransaction(async (ask) => {
     // The new `renewal` makes a node that waits to be the first owner check again.

@@ -7,7 +7,7 @@
  * A lease that ran out is not lost: while the database is away no node can take over, and the next
  * renewal restores it. It is lost once the row has another epoch.
  */
-import { type Clock, pause, within } from '../../core/clock.ts'
+import { pause, within } from '../../core/clock.ts'
 import { type Fault, isFault } from '../../core/faults.ts'
 import { type Connection, isAway } from '../database/connection.ts'
 import type { Waiting } from '../database/waiting.ts'
@@ -30,10 +30,8 @@ export interface Lease {
   close(): void
 }
 
-export interface LeaseOptions {
+export interface LeaseOptions extends Pick<Waiting, 'clock' | 'onAway' | 'onBack'> {
   readonly connection: Connection
-  /** Monotonic: never set. */
-  readonly clock: Clock
   readonly partition: number
   readonly epoch: number
   readonly lease_ms: number
@@ -43,8 +41,6 @@ export interface LeaseOptions {
   onHandOver(): void
   /** A renewal was so slow that the next may come too late. */
   onSlow(ms: number): void
-  onAway(reason: unknown): void
-  onBack(): void
 }
 
 const renewals_per_lease = 3
