@@ -164,6 +164,10 @@ const mistakes: [definition: unknown, mistakes: string[]][] = [
   ],
   [processWith({ obj_type: 5 }), [mid('obj_type is 5, one of 0 1 2 3 4 was expected')]],
   [processWith({ obj_type: '05' }), [mid('obj_type is "05", one of 0 1 2 3 4 was expected')]],
+  [
+    processWith({ obj_type: { toString: 1, valueOf: 1 } }),
+    [mid('obj_type is an object, one of 0 1 2 3 4 was expected')],
+  ],
   [processWith({ title: [] }), ['nodes[1] "mid": title is an array, a text was expected']],
   [processWith({ condition: 1 }), [mid('condition is 1, an object was expected')]],
   [processWith({ condition: { logics: {} } }), [mid('logics is an object, an array was expected')]],

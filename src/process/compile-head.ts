@@ -2,7 +2,7 @@
  * Reads what a definition says of the process itself (id, title, kind and status), and of its nodes
  * before their logics. Null and an empty text give the defaults of kind and status.
  */
-import { isNumberToken, isObject, numberText } from '../codec/json.ts'
+import { isNumberToken, isObject, numberText, parseJson } from '../codec/json.ts'
 import { isName } from '../codec/op.ts'
 import type { Limits } from '../core/limits.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
@@ -135,14 +135,28 @@ function readNodeHead(
     return undefined
   }
   const { id, obj_type } = raw
-  // Some editors write the number as text.
-  const is_text = typeof obj_type === 'string' && /^[0-4]$/.test(obj_type)
-  const kind = is_text || typeof obj_type === 'number' ? node_kinds[Number(obj_type)] : undefined
+  const kind = node_kinds[nodeType(obj_type) ?? -1]
   const is_id = typeof id === 'string' && isName(id, limits.node_id_chars_max)
   if (!is_id) expected(report, 'id', id, `a text of 1 to ${limits.node_id_chars_max} characters`)
   if (kind === undefined) expected(report, 'obj_type', obj_type, 'one of 0 1 2 3 4')
   const title = readTitle(raw, report)
   return is_id ? { id, kind: kind ?? 'logic', title, raw } : undefined
+}
+
+/** The `obj_type` of a node, which some editors write as text. */
+export function nodeType(obj_type: JsonValue | undefined): number | undefined {
+  const is_text = typeof obj_type === 'string' && /^[0-4]$/.test(obj_type)
+  return is_text || typeof obj_type === 'number' ? Number(obj_type) : undefined
+}
+
+/** The `options` of a node, which most editors write as JSON text; undefined for other text. */
+export function parsedOptions(options: JsonValue | undefined): JsonValue | undefined {
+  if (typeof options !== 'string') return options
+  try {
+    return parseJson(options)
+  } catch {
+    return undefined
+  }
 }
 
 export function nameOf(raw: JsonValue | undefined): NodeName {

@@ -6,9 +6,9 @@
  * editors only), or a template for an absolute Unix second: a past one fires at once, a missing or
  * malformed one fails the task in its node. A count semaphor without a node does nothing.
  */
-import { isNumberToken, isObject, numberText, parseJson } from '../codec/json.ts'
+import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
-import type { NodeHead } from './compile-head.ts'
+import { type NodeHead, nodeType, parsedOptions } from './compile-head.ts'
 import { node_parts_max, unix_seconds_max } from './definition-limits.ts'
 import type { CountSemaphor, DueTime, GraphNode, TimeSemaphor } from './graph.ts'
 import type { EvaluationContext, Logic, LogicKind } from './logic.ts'
@@ -42,7 +42,7 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   const options = optionsOf(raw.options, report)
   const condition = kind === 'end' ? {} : conditionOf(raw.condition, report)
   const raw_logics = listIn(condition, 'logics', report)
-  const is_stub = Number(raw.obj_type) === 4
+  const is_stub = nodeType(raw.obj_type) === 4
   const stub = is_stub ? stubOf(condition.stub) : undefined
   const logics = compileLogics(raw_logics, report, rules, stub)
   const semaphors = listIn(condition, 'semaphors', report)
@@ -88,20 +88,12 @@ function warnOfWait(logics: readonly Logic[], is_handled: boolean, report: Repor
 
 function optionsOf(options: JsonValue | undefined, report: Report): JsonObject {
   if (options === undefined || options === null || options === '') return {}
-  const read = typeof options === 'string' ? parsed(options) : options
+  const read = parsedOptions(options)
   if (isObject(read)) return read
   // An empty map comes as an array from some editors.
   if (read === null || (Array.isArray(read) && read.length === 0)) return {}
   expected(report, 'options', options, 'an object')
   return {}
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
 }
 
 function conditionOf(condition: JsonValue | undefined, report: Report): JsonObject {

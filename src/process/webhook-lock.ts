@@ -4,9 +4,9 @@
  * `hideSecret` replaces it by `***`, and the engine stores it encrypted. Any other `type_auth` is
  * an unknown lock, which no request opens.
  */
-import { empty_doc, isObject, parseJson, setMember, stringifyJson } from '../codec/json.ts'
-import type { JsonObject, JsonValue } from '../core/model.ts'
-import { listOfNodes } from './compile-head.ts'
+import { empty_doc, isObject, setMember, stringifyJson } from '../codec/json.ts'
+import type { JsonObject } from '../core/model.ts'
+import { listOfNodes, nodeType, parsedOptions } from './compile-head.ts'
 import { steps_max } from './definition-limits.ts'
 import type { BasicLock, WebhookLock } from './graph.ts'
 import type { EvaluationContext } from './logic.ts'
@@ -41,23 +41,15 @@ export function readLock(options: JsonObject, report: Report): WebhookLock | und
 /** Replaces the literal secret of a start in place, and returns it; undefined without one. */
 export function hideSecret(definition: JsonObject): string | undefined {
   const start = listOfNodes(definition.scheme)?.find(
-    (node): node is JsonObject => isObject(node) && Number(node.obj_type) === 1,
+    (node): node is JsonObject => isObject(node) && nodeType(node.obj_type) === 1,
   )
-  const options = typeof start?.options === 'string' ? parsed(start.options) : start?.options
+  const options = parsedOptions(start?.options)
   if (start === undefined || !isObject(options) || isAbsent(options.secret)) return undefined
   const secret = textOf(options.secret)
   if (secret === hidden || looksTemplated(secret)) return undefined
   setMember(options, 'secret', hidden)
   if (typeof start.options === 'string') setMember(start, 'options', stringifyJson(options))
   return secret
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Undefined where the login or the secret is empty, or cannot be made. */

@@ -5,7 +5,7 @@
  */
 import { isNumberToken, isObject, parseStored } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import { node_kinds } from '../../process/compile-head.ts'
+import { node_kinds, nodeType } from '../../process/compile-head.ts'
 import type { Box, Edge, Point } from './drawing.ts'
 import { cut } from './text.ts'
 import { conditionsOf, doesOf, failsOf, semaphorText } from './words.ts'
@@ -42,7 +42,7 @@ export function graphOf(definition_text: string): Graph {
       const to = typeof to_id === 'string' ? places.get(to_id) : undefined
       if (to !== undefined) edges.push({ from, to, kind: edge, label })
     }
-    const is_stub = Number(node.obj_type) === 4
+    const is_stub = nodeType(node.obj_type) === 4
     const has_timer = semaphors.some(({ type }) => type === 'time')
     const does = [
       ...logics.flatMap((logic) => doesOf(logic, is_stub) ?? []),
@@ -109,7 +109,7 @@ function merged(edges: readonly GraphEdge[]): GraphEdge[] {
 }
 
 function kindOf(obj_type: JsonValue | undefined): Box['kind'] {
-  return node_kinds[Number(obj_type)] ?? 'logic'
+  return node_kinds[nodeType(obj_type) ?? 0] ?? 'logic'
 }
 
 function titleOf({ id, title }: JsonObject): string {
