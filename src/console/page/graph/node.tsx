@@ -74,7 +74,9 @@ function Badges({ counts: { by_status, due_soon } }: { readonly counts: Counts }
       {due_soon > 0 && <span class="node-badge due">◷ {short(due_soon)}</span>}
       {failed > 0 && <span class="node-badge bad">✕ {short(failed)}</span>}
       {live > 0 && <span class="node-badge live">{short(live)}</span>}
-      {ended > 0 && <span class="node-badge ended">✓ {short(ended)}</span>}
+      {ended > 0 && (
+        <span class={`node-badge ${processed > 0 ? 'good' : 'ended'}`}>✓ {short(ended)}</span>
+      )}
     </span>
   )
 }

@@ -122,7 +122,6 @@ export function ImportDialog(props: ImportDialogProps) {
         )}
       </div>
       <footer>
-        <Button act={onClose}>Close</Button>
         {checked.value && (
           <Button act={store} kind="main">
             Import

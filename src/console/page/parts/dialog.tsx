@@ -80,7 +80,6 @@ export function Confirm(props: ConfirmProps) {
       <div class="dialog-text">{children}</div>
       <FaultText fault={fault.value} />
       <footer>
-        <Button act={onClose}>Close</Button>
         <Button act={run} kind={is_danger ? 'danger' : 'main'} why_not={why_not}>
           {verb}
         </Button>

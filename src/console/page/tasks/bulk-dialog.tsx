@@ -41,9 +41,9 @@ export function BulkDialog({ bulk, which, onClose }: BulkDialogProps) {
       {whole.value === undefined ? (
         <Needed bulk={bulk} count={count} />
       ) : step === 'counting' || step === 'counted' ? (
-        <Counted bulk={whole.value} work={work} onClose={close} />
+        <Counted bulk={whole.value} work={work} />
       ) : (
-        <Worked action={bulk.action} work={work} onClose={close} />
+        <Worked action={bulk.action} work={work} />
       )}
     </Dialog>
   )
@@ -54,7 +54,7 @@ export function ResumeDialog({ job, onClose }: { job: BulkJob; onClose: () => vo
   useEffect(() => work.stop, [])
   return (
     <Dialog title={`${verbs[job.action]} tasks`} onClose={onClose}>
-      <Worked action={job.action} work={work} onClose={onClose} />
+      <Worked action={job.action} work={work} />
     </Dialog>
   )
 }
@@ -104,10 +104,9 @@ function Needed({ bulk, count }: { bulk: Bulk; count: (bulk: Bulk) => Promise<vo
 
 interface StepProps {
   readonly work: BulkWork
-  readonly onClose: () => void
 }
 
-function Counted({ bulk, work, onClose }: StepProps & { readonly bulk: Bulk }) {
+function Counted({ bulk, work }: StepProps & { readonly bulk: Bulk }) {
   const { step, counted = 0, fault } = work.state.value
   const { action } = bulk
   const number = tasksText(counted)
@@ -120,11 +119,7 @@ function Counted({ bulk, work, onClose }: StepProps & { readonly bulk: Bulk }) {
       {!is_counting && <p>{effects[action]}</p>}
       <FaultText fault={fault} />
       <footer>
-        {is_counting ? (
-          <Button act={work.stop}>Stop counting</Button>
-        ) : (
-          <Button act={onClose}>Close</Button>
-        )}
+        {is_counting && <Button act={work.stop}>Stop counting</Button>}
         <Button
           kind={action === 'cancel' ? 'danger' : 'main'}
           act={() => work.run(bulk)}
@@ -139,7 +134,7 @@ function Counted({ bulk, work, onClose }: StepProps & { readonly bulk: Bulk }) {
   )
 }
 
-function Worked({ action, work, onClose }: StepProps & { readonly action: BulkAction }) {
+function Worked({ action, work }: StepProps & { readonly action: BulkAction }) {
   const { step, counted, job, fault } = work.state.value
   const { changed = 0, skipped = 0, matched = 0, refused = {}, id = '' } = job ?? {}
   const codes = Object.entries(refused)
@@ -179,7 +174,6 @@ function Worked({ action, work, onClose }: StepProps & { readonly action: BulkAc
       <FaultText fault={fault} />
       <footer>
         {step === 'running' && <Button act={work.stop}>Stop</Button>}
-        {step !== 'running' && <Button act={onClose}>Close</Button>}
         {step === 'stopped' && id !== '' && (
           <Button kind={action === 'cancel' ? 'danger' : 'main'} act={() => work.resume(id)}>
             Go on
