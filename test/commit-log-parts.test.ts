@@ -292,7 +292,12 @@ describe('a change buffer', () => {
 
   it('holds thousands of keys and large values, and shrinks again', () => {
     const buffer = newChangeBuffer()
-    for (const keys of [10_000, 3]) {
+    for (const [keys, end] of [
+      [10_000, 'clear'],
+      [3, 'reset'],
+      [10_000, 'reset'],
+      [3, 'clear'],
+    ] as const) {
       const model: Values = new Map()
       for (let n = 0; n < 3 * keys; n++) {
         const [name, bytes] = [`k${(n * 7919) % keys}`, Buffer.alloc(n % 700, String(n))]
@@ -301,8 +306,11 @@ describe('a change buffer', () => {
       }
       const found = [...buffer.range('k', 'l', false)]
       assert.deepEqual(copied(found), between(model, 'k', 'l', false))
-      buffer.clear()
+      const bytes = buffer.arena().length
+      buffer[end]()
+      if (end === 'reset' && keys > 3) assert.ok(buffer.arena().length < bytes)
       assert.equal(buffer.get('k1'), undefined)
+      assert.deepEqual([buffer.size, buffer.count(), buffer.bytes()], [0, 0, 0])
     }
   })
 })

@@ -7,6 +7,7 @@ import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { EventFields, EventName } from '../src/core/event-table.ts'
 import type { Emit } from '../src/core/events.ts'
 import { fault } from '../src/core/faults.ts'
@@ -44,6 +45,29 @@ const put = (store: Store, key: string, bytes = 100): Promise<void> =>
   store.update((tx) => tx.put(key, Buffer.alloc(bytes, key)))
 
 describe('the numbers of a store', () => {
+  it('show that an idle commit log is written into the data file, unless it is short', async () => {
+    const stores: Store[] = []
+    for (const [at, bytes] of [3_000_000, 300_000].entries()) {
+      const { emit } = listening()
+      const tree = await openWithCommitLog(join(folder, `idle-${at}.lmdb`), {}, { emit })
+      const store = storeOf(tree, { emit })
+      await put(store, 'k', bytes)
+      stores.push(store)
+    }
+    const debtOf = (store?: Store): number => store?.numbers().file?.debt_bytes ?? 0
+    const [long, short] = stores
+    const until_ms = performance.now() + 30_000
+    while (debtOf(long) > 0 && performance.now() < until_ms) await pause(100)
+    assert.equal(debtOf(long), 0)
+    assert.ok(debtOf(short) > 300_000)
+    for (const store of stores) {
+      await put(store, 'later')
+      assert.ok(debtOf(store) > 0)
+      assert.ok(await store.view((view) => view.get('k')?.every((byte) => byte === 107)))
+      await store.close()
+    }
+  })
+
   it('agree with the files', async () => {
     const path = join(folder, 'tasks.lmdb')
     const { told, emit } = listening()

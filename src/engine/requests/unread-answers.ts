@@ -4,6 +4,7 @@
  * the answer is read or its reader is gone.
  */
 import { systemClock } from '../../core/clock.ts'
+import { collect } from '../../core/collect.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { OpType } from '../../core/model.ts'
@@ -33,11 +34,6 @@ const short_bytes_max = 16 * 1024
 const collect_bytes = 64 * 1024 * 1024
 /** Servers have dropped the answers by then. */
 const collect_after_ms = 500
-
-/** The allocation makes V8 consider a collection; unwritten memory costs nothing. */
-function collect(): void {
-  void new ArrayBuffer(2 * collect_bytes)
-}
 
 /** Returns a function that makes a connection's account; all share one total. */
 export function newAnswerAccounts(limits: Limits): () => AnswerAccount {

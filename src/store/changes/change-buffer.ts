@@ -37,6 +37,8 @@ export interface ChangeBuffer extends Iterable<readonly [Key, Buffer | null]> {
   /** In key order. Nothing may be put during the iteration. */
   range(from: Key, to: Key, reverse: boolean): Iterable<Change>
   clear(): void
+  /** As `clear`, and gives the memory back. */
+  reset(): void
 
   /** Changes, including overwritten ones. */
   count(): number
@@ -68,12 +70,14 @@ const usual_arena: ArenaOptions = {
   allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
 }
 
+const first_entries = 2 * 256
+
 export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuffer {
   const { first_bytes, kept_bytes_max, allocate, first_slots } = options
   let arena = allocate(first_bytes)
   let end = 0
   /** Hash and offset of each change. */
-  let entries = new Int32Array(2 * 256)
+  let entries = new Int32Array(first_entries)
   let count = 0
   let marked_count = 0
   let marked_end = 0
@@ -163,6 +167,14 @@ export function newChangeBuffer(options: ArenaOptions = usual_arena): ChangeBuff
       count = 0
       end = 0
       last_by_key.clear()
+      resetSorted()
+    },
+    reset() {
+      arena = allocate(first_bytes)
+      entries = new Int32Array(first_entries)
+      count = 0
+      end = 0
+      last_by_key.reset()
       resetSorted()
     },
     count: () => count,

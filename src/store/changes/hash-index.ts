@@ -15,6 +15,8 @@ export interface HashIndex {
   lastOf(arena: Buffer, offset: Offset, hash: number): Offset
   set(arena: Buffer, offset: Offset, hash: number): void
   clear(): void
+  /** As `clear`, and gives the memory back. */
+  reset(): void
 }
 
 /** Random, so that callers cannot choose colliding keys. Nothing stored depends on it. */
@@ -100,6 +102,10 @@ export function newHashIndex(first_slots = 256): HashIndex {
       size = 0
       if (is_large) resize(slot_count / 2)
       else slots.fill(free)
+    },
+    reset() {
+      size = 0
+      slots = new Int32Array(2 * first_slots)
     },
   }
 }

@@ -99,6 +99,8 @@ export function commitLogTree(
   let write_ms = 0
   /** Bytes written into LMDB without a commit log. */
   let direct_bytes = 0
+  /** Position at the last check. */
+  let checked_seq: number | undefined
   let unwatch = watch()
   const checkpointer = newCheckpointer({
     tree,
@@ -133,15 +135,20 @@ export function commitLogTree(
     const paths = commit_log === undefined ? [path] : [path, ...(files?.paths ?? [])]
     const onCheck = (): void => {
       free.ask()
+      const is_idle = commit_log?.seq() === checked_seq && isWorthwhile()
+      checked_seq = commit_log?.seq()
       // Deletes free pages of the file only after a checkpoint.
       const is_full = free.bytes() + spareBytes(tree) < freeBytesAgain(reserve_bytes)
-      void inTurn(async () => checkpointIfFull(is_full))
+      void inTurn(async () => checkpointIfFull(is_full || is_idle))
     }
     return watchFiles(paths, onCheck, (lost) => {
       is_log_lost = lost !== path
       breakWith(fault('store_failed', `${lost} was removed, replaced or cut short while in use`))
     })
   }
+
+  /** Less may stay in the commit log, also at a close. */
+  const isWorthwhile = (): boolean => (commit_log?.unmergedBytes() ?? 0) > bounds.slice.bytes_max
 
   const memtables = (): ChangeBuffer[] =>
     commit_log === undefined

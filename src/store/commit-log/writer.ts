@@ -4,6 +4,7 @@
  * memtable is aligned memory with the same bytes as the segment's file, so frames are built in
  * place and written from there.
  */
+import { collect } from '../../core/collect.ts'
 import { type ChangeBuffer, newChangeBuffer } from '../changes/change-buffer.ts'
 import { keyAt } from '../changes/change-encoding.ts'
 import { hashOf } from '../changes/hash-index.ts'
@@ -42,7 +43,10 @@ export interface CommitLogWriter {
   frozenFrames(): FrameRange
   /** Empty if LMDB has all of them. */
   activeFrames(): FrameRange
-  /** Frees the frozen memtable once LMDB has its changes. */
+  /**
+   * Frees the frozen memtable once LMDB has its changes. If nothing was written meanwhile, both
+   * memtables give back the memory of a burst.
+   */
   releaseFrozen(): void
   /** No write follows; the last checkpoint begins. */
   end(): Promise<void>
@@ -80,6 +84,8 @@ export function writerOver(
   const { frames = [] } = recovered?.active ?? {}
   let seq = frames.at(-1)?.seq ?? recovered?.frozen.frames.at(-1)?.seq ?? merged_seq
   let written_bytes = 0
+  /** From the building of a frame until it is visible, or for as long as the last one failed. */
+  let is_writing = false
   let frozen_seq = frozen.memtable.bytes() === 0 ? seq : active.first_seq - 1
 
   function beginFrame(): number {
@@ -96,7 +102,9 @@ export function writerOver(
       const from = beginFrame()
       const frame = buildFrame(memtable, { id, seq: seq + 1 }, changes)
       const end = from + frame.length
+      is_writing = true
       const write_ms = await commit_log.append({ arena: memtable.arena(), from, end, seq: seq + 1 })
+      is_writing = false
       seq++
       written_bytes += frame.length
       publishFrame(memtable, changes)
@@ -130,7 +138,10 @@ export function writerOver(
       return { frames, first_seq, last_seq: seq }
     },
     releaseFrozen() {
-      frozen.memtable.clear()
+      const is_quiet = active.memtable.bytes() === 0 && !is_writing
+      for (const { memtable } of is_quiet ? [frozen, active] : []) memtable.reset()
+      if (is_quiet) collect()
+      else frozen.memtable.clear()
       commit_log.merged(frozen_seq)
     },
     end: commit_log.end,
