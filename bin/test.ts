@@ -37,14 +37,7 @@ interface Kind {
 const kinds: Readonly<Record<string, Kind>> = {
   proofs: {
     is_of_node: false,
-    files: [
-      'proofs',
-      'proofs-crashes',
-      'proofs-callers',
-      'proofs-time',
-      'small-disk',
-      'serve-disk',
-    ],
+    files: ['proofs', 'proofs-crashes', 'proofs-callers', 'proofs-time', 'disk-faults'],
   },
   crashes: {
     is_of_node: true,

@@ -40,7 +40,7 @@ const usual: Bounds = {
   ...{ checkpoint_bytes: mb, ready_ms_max: 2_000, slow_commit_ms: 1_000, drain_ms_max: 4_000 },
 }
 
-function planOf(seed: number, is_quick: boolean): Plan {
+export function planOf(seed: number, is_quick: boolean): Plan {
   const fraction = fractionsOf(seed)
   const inTime = (bounds: Bounds): Bounds => ({
     ...bounds,

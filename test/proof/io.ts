@@ -3,12 +3,13 @@
  * 500 requests: opening, reading, writing, syncing, mapping, asking, removing, in every thread. It
  * fails once, or with all of its kind from there on. support/disk/io-faults states what must hold.
  *
- * The calls of the checkpoint process are among them. Failing writes come first, where not all are
- * tried: whichever fails, the server is not killed.
+ * The calls of the checkpoint process are among them, and those of the process that first opens a
+ * file, but no locks. Failing writes come first, where not all are tried: whichever fails, the server
+ * is not killed.
  *
- * The points are those that two runs without a fault have both reached. A run that goes another way
- * may miss one, which is then tried again, and counted as missed if it is missed always. Not among them are locks,
- * and the process of its own that opens a file first. What has failed is kept (kept.ts).
+ * The points are those that two runs without a fault have both reached. A run that takes another
+ * path may miss one, which is then tried again, and counted as missed if it is missed always. What
+ * has failed is kept (kept.ts).
  */
 import { availableParallelism } from 'node:os'
 import { whyNoIoLibrary } from '../support/disk/harness.ts'

@@ -7,8 +7,9 @@
  * thread. IO_LOG gets a line for each call that counts, or if IO_FAULT names a point, one when it
  * is reached, and for each call that fails: `fault NANOSECONDS`, of the time of day.
  *
- * The checkpoint process that it starts has points of its own, whose calls begin with `child.`; one
- * that is replaced fails no second time, unless it is to fail for ever.
+ * The processes that it starts have points of their own: calls of the one that first opens a data
+ * file begin with `probe.`, those of the checkpoint process with `child.`. A checkpoint process that is
+ * replaced fails no second time, unless it is to fail for ever.
  *
  * IO_FAULT is `CALL END N ERROR HOW`, with ERROR an errno or `short`, and HOW `once` or `ever`:
  * every later call of the kind fails on any of the files. EINTR and short for ever are those of a
@@ -63,14 +64,16 @@ static enum kind kind_of(const char *call) {
   return is_of(call, "lseek close statfs fstatfs stat") ? other : writes;
 }
 
-/* 0: the first; 1: the checkpoint process; -1: another one, whose calls do not count. */
-static int role(void) {
-  if (getenv("IO_FIRST") == NULL) return setenv("IO_FIRST", "1", 1);
+/* The prefix of the calls of this process; NULL: they do not count. */
+static const char *role(void) {
+  if (getenv("IO_FIRST") == NULL) return setenv("IO_FIRST", "1", 1), "";
   char line[4096];
   int fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
   ssize_t length = syscall(SYS_read, fd, line, sizeof line);
   syscall(SYS_close, fd);
-  return length > 0 && memmem(line, length, "checkpoint-child", 16) ? 1 : -1;
+  if (length <= 0) return NULL;
+  if (memmem(line, length, "checkpoint-child", 16)) return "child.";
+  return memmem(line, length, "overlappingSync", 15) ? "probe." : NULL;
 }
 
 /* Whether a process before this one has met the fault. */
@@ -85,9 +88,7 @@ static int was_reached(const char *log) {
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("IO_BASE"), *fault = getenv("IO_FAULT"), *log = getenv("IO_LOG");
   if (path == NULL || log == NULL) return;
-  int own_role = role();
-  if (own_role < 0) return;
-  if (own_role > 0) prefix = "child.";
+  if ((prefix = role()) == NULL) return;
   char *copy = strdup(path);
   *strrchr(copy, '/') = 0;
   folder = copy;
@@ -100,10 +101,11 @@ __attribute__((constructor)) static void begin(void) {
     is_short = strcmp(error, "short") == 0;
     fault_errno = atoi(error);
     is_ever = strcmp(how, "ever") == 0;
-    if (own_role > 0 && was_reached(log)) {
+    if (*prefix && was_reached(log)) {
+      char *dot = strchr(call, '.');
       if (is_ever) {
         is_reached = 1;
-        fault_kind = kind_of(strncmp(call, "child.", 6) ? call : call + 6);
+        fault_kind = kind_of(dot ? dot + 1 : call);
       } else fault_call = "none";
     }
   }
@@ -121,10 +123,6 @@ static void say_time(const char *what, const char *of) {
   clock_gettime(CLOCK_REALTIME, &now);
   snprintf(line, sizeof line, "%s %ld%09ld%s\n", what, now.tv_sec, now.tv_nsec, of);
   say(line);
-}
-
-static void say_fault(void) {
-  say_time("fault", "");
 }
 
 /* Until the file is gone, or for as long as it says. */
@@ -199,7 +197,7 @@ static int at(const char *call, const char *end, enum kind kind) {
   if (!is_it && !is_later) return 0;
   if (is_short) {
     if (!strstr(call, "write")) return 0;
-    say_fault();
+    say_time("fault", "");
     return 1;
   }
   if (fault_errno == EINTR) {
@@ -208,7 +206,7 @@ static int at(const char *call, const char *end, enum kind kind) {
   }
   /* A full disk still syncs what it has taken, and removes names. */
   if (fault_errno == ENOSPC && !is_it && (strstr(call, "sync") || !strcmp(call, "unlink"))) return 0;
-  say_fault();
+  say_time("fault", "");
   errno = fault_errno;
   return -1;
 }

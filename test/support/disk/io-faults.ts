@@ -60,6 +60,8 @@ interface IoResult {
   /** From the fault to the end of a server that ended by itself. */
   readonly stopped_ms?: number
   readonly points: readonly Point[]
+  /** What the server wrote to standard error. */
+  readonly said: string
 }
 
 /** Most requests are one op: what costs time is the start and the end. */
@@ -121,7 +123,7 @@ export async function attempt(
       is_reached: faults_ms.length > 0,
       end: endOf(code, loaded),
       answered: sequences.reduce((sum, sequence) => sum + sequence.acked, 0),
-      refused: loaded.refused,
+      ...{ refused: loaded.refused, said },
       points: fault === undefined ? pointsIn(reached) : [],
       ...(wrong !== undefined && { wrong }),
       ...(stopped_ms !== undefined && { stopped_ms }),
@@ -298,7 +300,7 @@ const refusals: readonly unknown[] = ['not_possible', 'not_a_database', 'no_spac
 
 /** Whether the call changes a file. */
 export const isWrite = ({ call }: Pick<Point, 'call'>): boolean =>
-  /^(child\.)?(p?write|p?writev|fsync|fdatasync|ftruncate)$/.test(call)
+  /^(child\.|probe\.)?(p?write|p?writev|fsync|fdatasync|ftruncate)$/.test(call)
 
 /** It goes on, or stops with one event, or does not start with one sentence. */
 function wrongEnd(
