@@ -11,6 +11,7 @@ import { caller_binding } from './certificates.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
 import type { Load, OpenOptions } from './load.ts'
+import { probeCalls } from './probe.ts'
 import { cpuSeconds, footprintOf, removeFiles, waitUntilIdle } from './resource-usage.ts'
 import type { Footprint, Slot } from './statistics.ts'
 import { type Around, scrape, watch } from './watches.ts'
@@ -60,6 +61,8 @@ let current:
   | undefined
 
 const calls = {
+  ...probeCalls,
+
   /** Opens a file until `close`; the port is 0 without a server. */
   async open(options: EngineOptions): Promise<{ port: number; secret: string }> {
     const { path, is_new, tasks, refs, watches = [], replay } = options

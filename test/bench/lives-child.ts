@@ -11,6 +11,7 @@ import type { Refs } from './cells.ts'
 import { serveCalls } from './child.ts'
 import { closedLoop } from './closed-loop.ts'
 import { type CallbackOrder, lifeOrder } from './life-order.ts'
+import { type ProbeMode, probeCalls } from './probe.ts'
 import { bytesOnDisk, cpuSeconds, watchMemory } from './resource-usage.ts'
 import { openDatabase } from './sqlite-package.ts'
 import { groupCommit } from './sqlite-table.ts'
@@ -122,6 +123,8 @@ const openStore = (side: LivesSide, path: string): Promise<LivesStore> | LivesSt
 const fill_batch = 1_000
 
 const calls = {
+  ...probeCalls,
+
   /** Creates a file with waiting tasks, under the numbers from 0 on; returns its bytes for each. */
   async make(given: {
     readonly side: LivesSide
@@ -151,6 +154,8 @@ const calls = {
     readonly slot_s: number
     /** The slot ends after so many lives if that is sooner. */
     readonly lives_max?: number | undefined
+    /** What is measured besides, until `stopProbe` returns it. */
+    readonly probe?: ProbeMode | undefined
   }): Promise<LivesSlot> {
     const { side, path, tasks, ops, callers, slot_s, lives_max, refs = 'random' } = given
     const store = await openStore(side, path)
@@ -166,12 +171,14 @@ const calls = {
       made += ops
     }
     globalThis.gc?.()
+    await probeCalls.startProbe(given.probe)
     const before_s = cpuSeconds()
     const highestMemory = watchMemory()
     let [close_s, cpu_s] = [0, 0]
     const slot = await closedLoop(load, request, async () => {
       const end_ms = performance.now()
       await store.close()
+      await probeCalls.stopProbe()
       close_s = (performance.now() - end_ms) / 1_000
       cpu_s = cpuSeconds() - before_s
     })

@@ -167,7 +167,7 @@ async function* measured(
   }
 }
 
-async function makeFile(
+export async function makeFile(
   folder: BenchFolder,
   side: LivesSide,
   tasks: number,

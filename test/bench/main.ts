@@ -7,6 +7,7 @@ import { type CellLine, cellLine } from './cell-line.ts'
 import { type Cell, cellName, cells, type Scale, scales } from './cells.ts'
 import { clusterText } from './cluster/report.ts'
 import { clusterRun } from './cluster/run.ts'
+import { cpuCells, cpuTable } from './cpu.ts'
 import { type BenchFolder, createBenchFolder } from './folder.ts'
 import {
   type BytesLine,
@@ -28,6 +29,7 @@ import {
   notesText,
   onOffText,
   serverLivesText,
+  table,
   tablesText,
   targetsText,
   templateText,
@@ -61,6 +63,7 @@ const help = `npm run bench -- [OPTION …]
 --on-off       only what can be switched off, with it and without, alternately: the history of tasks
                with the feed of changes (cells watched/… and process/…), and logs, metrics and traces,
                each and all (cells empty/…)
+--cpu          only where an op spends time, bytes and memory (cells cpu/…)
 --cluster      only the comparison with others on one PostgreSQL (cells cluster/…)
 --netem DELAY  with --cluster: also its cells with a network between PostgreSQL and its clients that
                delays by DELAY, such as 1ms (tc netem, for root; else a relay); repeatable
@@ -81,6 +84,7 @@ async function main(args: string[]): Promise<void> {
       profile: { type: 'string' },
       rivals: { type: 'boolean', default: false },
       'on-off': { type: 'boolean', default: false },
+      cpu: { type: 'boolean', default: false },
       cluster: { type: 'boolean', default: false },
       netem: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
@@ -120,6 +124,14 @@ async function main(args: string[]): Promise<void> {
       await printAll(livesOnAndOff(run, false), onOffText, out)
       await printAll(processesOnAndOff(run), onOffText, out)
       await printAll(watchedOnAndOff({ ...run, scale }), onOffText, out)
+      writeLines(out, values.json)
+      return
+    }
+    if (values.cpu) {
+      const templates = makeTemplates(folder, () => {})
+      const lines = await printAll(cpuCells({ ...run, templates }), ({ cell }) => cell, out)
+      const { heads, rows } = cpuTable(lines)
+      out.print(`\n${table(heads, rows, 2)}`)
       writeLines(out, values.json)
       return
     }

@@ -15,6 +15,7 @@ import {
 } from './cluster/line.ts'
 import type { NodesLine } from './cluster/nodes.ts'
 import { clusterText } from './cluster/report.ts'
+import { type CpuLine, cpuTable } from './cpu.ts'
 import type { BytesLine, LivesLine, LivesSummary, OnOffLine } from './lives.ts'
 import type { Machine } from './machine.ts'
 import type { ProcessLine } from './process-cells.ts'
@@ -25,6 +26,7 @@ import { cluster_targets, optionsOf, type PartLine, partOf, type TargetLine } fr
 type Line =
   | LivesLine
   | BytesLine
+  | CpuLine
   | ServerLivesLine
   | MachineLine
   | PartLine
@@ -50,6 +52,10 @@ text = withTable(text, 'targets', 'target', targetTable)
 text = withTable(text, 'lives', 'lives', livesTable)
 text = withTable(text, 'server-lives', 'server-lives', serverLivesTable)
 text = withTable(text, 'bytes', 'bytes', bytesTable)
+text = withTable(text, 'cpu', 'cpu', (cells) => {
+  const { heads, rows } = cpuTable(cells)
+  return table(heads, rows, 2)
+})
 text = withTable(text, 'on-off', 'on-off', onOffTable)
 text = withTable(text, 'cells', 'cell', cellTable)
 text = withTable(text, 'processes', 'process', processTable)

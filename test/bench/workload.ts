@@ -61,9 +61,12 @@ export function opOf(verb: WriteVerb, n: number, refs: Refs): BenchOp {
 }
 
 const amount = 120.5
+let modified = 0
 
+/** No two modifies are equal, or a server would answer the second signed one as a repeated request. */
 export function dataOf(verb: WriteVerb, n: number): object {
-  if (verb === 'modify') return { paid: true, receipt: `r-${n}`, paid_at: 1_700_000_000 + n }
+  if (verb === 'modify')
+    return { paid: true, receipt: `r-${n}`, paid_at: 1_700_000_000 + modified++ }
   return {
     amount,
     currency: 'UAH',
