@@ -3,6 +3,7 @@
  * and may use all tasks; servers pass typed ops and a caller with rights.
  */
 import { isOp, parseOp, parseTaskOp } from '../codec/op.ts'
+import { defined } from '../core/defined.ts'
 import { fault } from '../core/faults.ts'
 import type { Caller, Op, OpResult, OpType, ShowOp } from '../core/model.ts'
 import type { View } from '../store/store.ts'
@@ -116,7 +117,7 @@ export function newTaskCalls(
         if (found === undefined) return undefined
         if (found === 'damaged') throw fault('task_damaged', `the record of ${obj_id} is damaged`)
         const { caller_id } = found.task
-        return { task: viewTask(found.task), ...(caller_id === undefined ? {} : { caller_id }) }
+        return { task: viewTask(found.task), ...defined({ caller_id }) }
       }),
     waitsOf: (obj_ids) => store.view((view) => waitsOf(readsOf(view), obj_ids, has_background)),
   }

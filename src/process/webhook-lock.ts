@@ -8,7 +8,7 @@ import { empty_doc, isObject, setMember, stringifyJson } from '../codec/json.ts'
 import type { JsonObject } from '../core/model.ts'
 import { listOfNodes, nodeType, parsedOptions } from './compile-head.ts'
 import { steps_max } from './definition-limits.ts'
-import type { BasicLock, WebhookLock } from './graph.ts'
+import type { BasicLock, Graph, WebhookLock } from './graph.ts'
 import type { EvaluationContext } from './logic.ts'
 import { isAbsent } from './logics/members.ts'
 import { quoted, type Report } from './report.ts'
@@ -17,6 +17,11 @@ import { compileTemplate, looksTemplated, type Template } from './templates/temp
 import { textOf } from './values.ts'
 
 const hidden = '***'
+
+/** The lock of the webhook of a process; undefined without one. */
+export function lockOf({ nodes, start_id }: Graph): WebhookLock | undefined {
+  return nodes.get(start_id)?.lock
+}
 
 export function isStored({ secret }: BasicLock): boolean {
   return secret.constant === hidden

@@ -9,10 +9,11 @@ import { address_secret, keysOfType, processKey, processOfKey } from '../../code
 import { isName } from '../../codec/op.ts'
 import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../../codec/records.ts'
 import type { CallbackRules } from '../../process/logic.ts'
-import { credentialsOf, isStored } from '../../process/webhook-lock.ts'
+import { credentialsOf, isStored, lockOf } from '../../process/webhook-lock.ts'
 import type { View } from '../../store/store.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn } from '../transactions/scans.ts'
 import type { Secrets } from './secrets.ts'
 import { type Secret, type SecretLists, secretsIn, secretsToCompare } from './secrets-to-compare.ts'
 import { newWebhookLocks, type WebhookLocks } from './webhook-locks.ts'
@@ -87,9 +88,10 @@ export function newAddresses(
   async function noncesToCompare(): Promise<SecretLists> {
     if (to_compare !== undefined && changed.size === 0) return to_compare
     return store.view((view) => {
-      const all = { ...keysOfType('process'), limit: Infinity }
       const names =
-        to_compare === undefined ? view.scan(all).map(({ key }) => processOfKey(key)) : changed
+        to_compare === undefined
+          ? allIn(view, keysOfType('process')).map(({ key }) => processOfKey(key))
+          : changed
       for (const conv_id of names) {
         const plain = webhookOf(view, conv_id)?.nonce
         if (plain === undefined) nonces.delete(nameIn(conv_id))
@@ -129,7 +131,7 @@ export function newAddresses(
       return store.view((view) => {
         const process = catalog.find(view, conv_id)
         const { nonce: open, user } = process?.record.webhook ?? {}
-        const lock = process?.graph.nodes.get(process.graph.start_id)?.lock
+        const lock = process && lockOf(process.graph)
         if (open !== nonce || lock === 'unknown') return undefined
         if (lock === undefined) return { user }
         const secret = isStored(lock) ? locks.secretOf(conv_id) : undefined

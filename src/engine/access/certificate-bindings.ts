@@ -8,6 +8,7 @@ import { type CertificateRecord, decodeRecord, encodeRecord } from '../../codec/
 import { fault } from '../../core/faults.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Store, Tx } from '../../store/store.ts'
+import { allIn } from '../transactions/scans.ts'
 
 export interface CertificateBindings {
   set(name: string, record: CertificateRecord, also?: (tx: Tx) => void): Promise<void>
@@ -28,7 +29,7 @@ export async function openBindings(
 ): Promise<CertificateBindings> {
   const known = new Map<string, CertificateRecord>()
   const stored = await store.view((view) =>
-    view.scan({ ...keysOfType('certificate'), limit: Infinity }).map(({ key, value }) => ({
+    allIn(view, keysOfType('certificate')).map(({ key, value }) => ({
       name: certificateOfKey(key),
       record: decodeRecord<CertificateRecord>(value),
     })),
@@ -46,7 +47,7 @@ export async function openBindings(
     list: () => [...known].map(([name, record]) => ({ name, record })),
     refuseAllOf(tx, user) {
       const names: string[] = []
-      for (const { key, value } of tx.scan({ ...keysOfType('certificate'), limit: Infinity })) {
+      for (const { key, value } of allIn(tx, keysOfType('certificate'))) {
         const record = decodeRecord<CertificateRecord>(value)
         if (record.acts_as !== 'user' || record.user !== user) continue
         tx.put(key, encodeRecord(refusal))

@@ -18,6 +18,7 @@ import {
   parseKey,
 } from '../../codec/encryption.ts'
 import type { Chance } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Rekeyed } from '../api/user-api.ts'
@@ -224,19 +225,11 @@ export async function openEncryptionKey(options: EncryptionKeyOptions): Promise<
           warning = undefined
           if (given === undefined) look()
           else enter(undefined, 'CONVEYOR_KEY')
-          const made = {
-            key_id: keyId(next),
-            ...(to_file === undefined ? {} : { key_path: to_file }),
-          }
+          const made = { key_id: keyId(next), ...defined({ key_path: to_file }) }
           if (present === undefined) return made
-          const old_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
-          return {
-            ...made,
-            old_key_id: keyId(present),
-            ...(from_file === undefined || old_path === undefined
-              ? {}
-              : { old_key_path: old_path }),
-          }
+          const kept_path = to_file === undefined ? from_file : oldKeyPath(to_file, present)
+          const old_key_path = from_file === undefined ? undefined : kept_path
+          return { ...made, old_key_id: keyId(present), ...defined({ old_key_path }) }
         },
       }
     },

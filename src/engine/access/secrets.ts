@@ -16,6 +16,7 @@ import { fault } from '../../core/faults.ts'
 import type { Tx } from '../../store/store.ts'
 import type { Rekeyed } from '../api/user-api.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn, removeAll } from '../transactions/scans.ts'
 import { type KeySource, openEncryptionKey } from './encryption-key.ts'
 import {
   holdsAt,
@@ -90,7 +91,7 @@ export async function openSecrets(
 ): Promise<Secrets> {
   const stored = await store.view((view) => ({
     check: view.get(check_key)?.toString('utf8'),
-    secrets: view.scan({ ...keysOfType('secret'), limit: Infinity }).map(({ key, value }) => ({
+    secrets: allIn(view, keysOfType('secret')).map(({ key, value }) => ({
       ...secretOfKey(key),
       record: decodeRecord<SecretRecord>(value),
     })),
@@ -167,7 +168,7 @@ export async function openSecrets(
 
   function write(tx: Tx, owner: string, secrets: readonly Secret[], check: string): void {
     if (tx.get(check_key) === undefined) tx.put(check_key, Buffer.from(check))
-    for (const { key } of tx.scan({ ...secretsOf(owner), limit: Infinity })) tx.del(key)
+    removeAll(tx, secretsOf(owner))
     for (const one of secrets) {
       putSecret(tx, owner, one, encryptionKey.encrypt(aboutSecret(owner, one.n), one.plain))
     }

@@ -9,6 +9,7 @@ import {
   userOfKey,
 } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, grant_bits, type UserRecord } from '../../codec/records.ts'
+import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller, SignatureKind } from '../../core/model.ts'
 import type { Entry, View } from '../../store/store.ts'
@@ -21,6 +22,7 @@ import {
   type UserInfo,
 } from '../api/user-api.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn, removeAll } from '../transactions/scans.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Secrets } from './secrets.ts'
 import { type SecretLists, type SecretsToCompare, secretsIn } from './secrets-to-compare.ts'
@@ -56,6 +58,10 @@ export async function openUsers(
     setRight(userOfKey(key), console)
   }
 
+  function change(id: string, changed: (record: UserRecord) => UserRecord): Promise<void> {
+    return store.update((tx) => tx.put(userKey(id), encodeRecord(changed(requireUser(tx, id)))))
+  }
+
   return {
     add: ({ id: wanted, name = '', sign = 'both' } = {}) =>
       inTurn(async () => {
@@ -73,10 +79,7 @@ export async function openUsers(
       inTurn(async () => {
         const id = userId(wanted)
         const allowed = signMember(sign)
-        await store.update((tx) => {
-          const { sign: _, ...kept } = requireUser(tx, id)
-          tx.put(userKey(id), encodeRecord({ ...kept, ...allowed }))
-        })
+        await change(id, ({ sign: _, ...kept }) => ({ ...kept, ...allowed }))
         setOnly(id, sign)
       }),
     console: (wanted, right) =>
@@ -85,13 +88,7 @@ export async function openUsers(
         if (right !== undefined && !console_rights.includes(right)) {
           throw fault('not_possible', `a right for the page is ${console_rights.join(', ')}`)
         }
-        await store.update((tx) => {
-          const { console: _, ...kept } = requireUser(tx, id)
-          tx.put(
-            userKey(id),
-            encodeRecord(right === undefined ? kept : { ...kept, console: right }),
-          )
-        })
+        await change(id, ({ console: _, ...kept }) => ({ ...kept, ...defined({ console: right }) }))
         setRight(id, right)
       }),
     list: () => store.view((view) => listUsers(view, (id) => secrets.known(id).length)),
@@ -107,9 +104,8 @@ export async function openUsers(
         const names = await store.update((tx) => {
           requireUser(tx, id)
           tx.del(userKey(id))
-          for (const range of [secretsOf(id), grantsOf(id)]) {
-            for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
-          }
+          removeAll(tx, secretsOf(id))
+          removeAll(tx, grantsOf(id))
           return bindings.refuseAllOf(tx, id)
         })
         secrets.forget(id)
@@ -179,7 +175,7 @@ export function rightsOf(bits: number): Can[] {
 }
 
 function allUsers(view: View): Entry[] {
-  return view.scan({ ...keysOfType('user'), limit: Infinity })
+  return allIn(view, keysOfType('user'))
 }
 
 function nextUser(view: View): string {
@@ -195,11 +191,11 @@ function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] 
   return allUsers(view).map(({ key, value }) => {
     const id = userOfKey(key)
     const { name, create_ms, sign = 'both', console } = decodeRecord<UserRecord>(value)
-    const grants = view
-      .scan({ ...grantsOf(id), limit: Infinity })
-      .map((grant) => ({ conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }))
-    const may = console === undefined ? {} : { console }
-    return { id, name, create_time_ms: create_ms, secrets: secretCount(id), sign, ...may, grants }
+    const grants = allIn(view, grantsOf(id)).map((grant) => {
+      return { conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }
+    })
+    const secrets = secretCount(id)
+    return { id, name, create_time_ms: create_ms, secrets, sign, ...defined({ console }), grants }
   })
 }
 

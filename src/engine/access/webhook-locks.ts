@@ -4,8 +4,9 @@
  */
 import { secretsOf } from '../../codec/keys.ts'
 import type { Graph } from '../../process/graph.ts'
-import { isStored } from '../../process/webhook-lock.ts'
+import { isStored, lockOf } from '../../process/webhook-lock.ts'
 import type { Tx } from '../../store/store.ts'
+import { removeAll } from '../transactions/scans.ts'
 import type { GivenSecret, Secrets } from './secrets.ts'
 
 export interface WebhookLocks {
@@ -38,7 +39,7 @@ export function newWebhookLocks(secrets: Secrets): WebhookLocks {
     changeOf(conv_id, graph, secret) {
       const owner = webhookOwner(conv_id)
       const [old] = secrets.known(owner)
-      const lock = graph.nodes.get(graph.start_id)?.lock
+      const lock = lockOf(graph)
       const is_stored = lock !== undefined && lock !== 'unknown' && isStored(lock)
       if (is_stored && secret === undefined) return undefined
       const next = is_stored ? secret : undefined
@@ -56,11 +57,7 @@ export function newWebhookLocks(secrets: Secrets): WebhookLocks {
         return made
       })
     },
-    remove(tx, conv_id) {
-      for (const { key } of tx.scan({ ...secretsOf(webhookOwner(conv_id)), limit: Infinity })) {
-        tx.del(key)
-      }
-    },
+    remove: (tx, conv_id) => removeAll(tx, secretsOf(webhookOwner(conv_id))),
     onRemoved: (conv_id) => secrets.forget(webhookOwner(conv_id)),
   }
 }

@@ -11,8 +11,8 @@ import type { Caller, Task } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
 import { maySee } from '../access/users.ts'
 import type { Changes, ChangesOptions, TaskChange } from '../api/change-api.ts'
-import { accessDenied } from '../tasks/task-rules.ts'
-import { loadTask } from '../tasks/task-store.ts'
+import { accessDenied, faultOf, noProcess } from '../tasks/task-rules.ts'
+import { readableTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import { type ChangeEntry, readEntry } from '../transactions/change-log.ts'
 import type { Parts } from '../transactions/parts.ts'
@@ -142,14 +142,13 @@ export function newChangeFeed(
     /** Throws `access_denied`, also if the right was removed meanwhile. */
     const checkRight = (view: View): void => {
       if (wanted === undefined || isWanted(view, wanted)) return
-      const { code, description } = accessDenied(caller?.user, wanted)
-      throw fault(code, description)
+      throw faultOf(accessDenied(caller?.user, wanted))
     }
     let next = start as ChangePosition
     await store.view((view) => {
       checkRight(view)
       if (wanted !== undefined && catalog.find(view, wanted) === undefined) {
-        throw fault('conv_not_found', `Object conv with id ${wanted} does not exist`)
+        throw faultOf(noProcess(wanted))
       }
       checkPosition(view, next)
     })
@@ -261,8 +260,8 @@ export function newChangeFeed(
 }
 
 function taskOf(view: View, obj_id: string): Task | undefined {
-  const draft = loadTask(view, obj_id)
-  return draft === undefined || draft === 'damaged' ? undefined : viewTask(draft.task)
+  const draft = readableTask(view, obj_id)
+  return draft && viewTask(draft.task)
 }
 
 export interface ChangePosition {

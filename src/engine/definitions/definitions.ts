@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { canonicalText } from '../../codec/doc-text.ts'
 import { isObject, parseInSlices, setMember, stringifyJson } from '../../codec/json.ts'
 import { docOfPlain } from '../../codec/plain-value.ts'
+import { defined } from '../../core/defined.ts'
 import { fault, type Mistake } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
@@ -97,7 +98,7 @@ export function* compileAll(
     const compiled = yield* compileInSlices(definition, limits, handlers.mayRun)
     const { graph, warnings } = compiled
     const named = idText(definition.obj_id)
-    const of = named === undefined ? {} : { conv_id: named }
+    const of = defined({ conv_id: named })
     for (const text of compiled.mistakes) {
       mistakes.push({ text: place + text, ...of, ...compiled.mistaken_nodes.get(text) })
     }

@@ -4,6 +4,7 @@ import {
   aliasKey,
   grantKey,
   grantOfKey,
+  type Key,
   keysOfType,
   processKey,
   processOfKey,
@@ -21,15 +22,16 @@ import {
   noTasks,
   type ProcessRecord,
 } from '../../codec/records.ts'
+import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import type { Graph } from '../../process/graph.ts'
-import type { View } from '../../store/store.ts'
+import type { Tx, View } from '../../store/store.ts'
 import type { Addresses } from '../access/addresses.ts'
 import { requireUser, rightsOf, userId } from '../access/users.ts'
 import type { ProcessDetails, Processes, ProcessInfo } from '../api/process-api.ts'
 import type { Handlers } from '../jobs/handlers.ts'
-import { noProcess } from '../tasks/task-rules.ts'
+import { faultOf, noProcess } from '../tasks/task-rules.ts'
 import { nodeWaits } from '../tasks/waits.ts'
 import {
   aliasName,
@@ -40,8 +42,9 @@ import {
   type Process,
   putAlias,
 } from '../transactions/catalog.ts'
-import { countsByNode } from '../transactions/node-counters.ts'
+import { countsByNode, liveTasksOf } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn, removeAll } from '../transactions/scans.ts'
 import { hashOf } from './definitions.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
@@ -74,8 +77,22 @@ export function newProcesses(
     if (status === 'active') onChanged(conv_id)
   }
 
+  async function changeGrant(
+    given: string | number,
+    user: string | number,
+    change: (tx: Tx, key: Key) => void,
+  ): Promise<void> {
+    const conv_id = convId(given)
+    const id = userId(user)
+    await store.update((tx) => {
+      requireProcess(tx, catalog, conv_id)
+      requireUser(tx, id)
+      change(tx, grantKey(id, conv_id))
+    })
+  }
+
   return {
-    list: () => store.view((view) => listProcesses(view)),
+    list: () => store.view(listProcesses),
     show: (given, version) =>
       store.view((view) => {
         const process = requireProcess(view, catalog, convId(given))
@@ -88,24 +105,10 @@ export function newProcesses(
         return kept.map(({ key }) => versionOfKey(key).n)
       }),
     async share(given, user, can = ['create', 'modify', 'show']) {
-      const conv_id = convId(given)
-      const id = userId(user)
       const bits = can.reduce((sum, name) => sum | grant_bits[name], 0)
-      await store.update((tx) => {
-        requireProcess(tx, catalog, conv_id)
-        requireUser(tx, id)
-        tx.put(grantKey(id, conv_id), Buffer.from([bits]))
-      })
+      await changeGrant(given, user, (tx, key) => tx.put(key, Buffer.from([bits])))
     },
-    async unshare(given, user) {
-      const conv_id = convId(given)
-      const id = userId(user)
-      await store.update((tx) => {
-        requireProcess(tx, catalog, conv_id)
-        requireUser(tx, id)
-        tx.del(grantKey(id, conv_id))
-      })
-    },
+    unshare: (given, user) => changeGrant(given, user, (tx, key) => tx.del(key)),
     async webhook(given, change = {}) {
       const conv_id = convId(given)
       const nonce = newNonce(chance)
@@ -127,7 +130,7 @@ export function newProcesses(
       const conv_id = convId(given)
       await store.update((tx) => {
         requireProcess(tx, catalog, conv_id)
-        const tasks = liveTasks(tx, conv_id)
+        const tasks = liveTasksOf(tx, conv_id)
         if (tasks > 0) {
           throw fault(
             'process_has_tasks',
@@ -135,9 +138,8 @@ export function newProcesses(
           )
         }
         for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
-        for (const range of [versionsOf(conv_id), sumsOf(conv_id)]) {
-          for (const { key } of tx.scan({ ...range, limit: Infinity })) tx.del(key)
-        }
+        removeAll(tx, versionsOf(conv_id))
+        removeAll(tx, sumsOf(conv_id))
         addresses.locks.remove(tx, conv_id)
         tx.del(processKey(conv_id))
       })
@@ -169,8 +171,7 @@ export function newProcesses(
 export function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
   const process = catalog.find(view, conv_id)
   if (process !== undefined) return process
-  const { code, description } = noProcess(conv_id)
-  throw fault(code, description)
+  throw faultOf(noProcess(conv_id))
 }
 
 const versions_max = 1_000
@@ -188,14 +189,8 @@ function atVersion(view: View, process: Process, version: number | undefined): P
   return { conv_id, record: { ...record, version, title, hash: hashOf(definition) }, graph }
 }
 
-function liveTasks(view: View, conv_id: string): number {
-  let tasks = 0
-  for (const counts of countsByNode(view, conv_id).values()) tasks += liveOf(counts)
-  return tasks
-}
-
 function listProcesses(view: View): ProcessInfo[] {
-  return view.scan({ ...keysOfType('process'), limit: Infinity }).map(({ key, value }) => {
+  return allIn(view, keysOfType('process')).map(({ key, value }) => {
     const record = decodeRecord<ProcessRecord>(value)
     return infoOf(view, processOfKey(key), record)
   })
@@ -204,7 +199,7 @@ function listProcesses(view: View): ProcessInfo[] {
 function infoOf(view: View, conv_id: string, record: ProcessRecord): ProcessInfo {
   const { title, version, hash } = record
   const status = record.is_draft === true ? 'draft' : record.status
-  return { conv_id, title, status, version, hash, tasks: liveTasks(view, conv_id) }
+  return { conv_id, title, status, version, hash, tasks: liveTasksOf(view, conv_id) }
 }
 
 /** Cached: a definition may be long and is shown often. */
@@ -230,7 +225,7 @@ function showProcess(
         ...{ id, title, kind, tasks: liveOf(by_status), by_status, to: edges.get(id) ?? [] },
         waits_for: nodeWaits(node),
         ...(node.is_stub ? { is_stub: true } : {}),
-        ...(handler === undefined ? {} : { handler }),
+        ...defined({ handler }),
       }
     }),
     shared_with: grantsFor(view, conv_id).map(({ user, bits }) => ({ user, can: rightsOf(bits) })),
@@ -239,8 +234,7 @@ function showProcess(
 
 /** Grants are keyed by user, so this reads all; only administration needs it. */
 function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
-  return view
-    .scan({ ...keysOfType('grant'), limit: Infinity })
+  return allIn(view, keysOfType('grant'))
     .map(({ key, value }) => ({ ...grantOfKey(key), bits: value[0] ?? 0 }))
     .filter((grant) => grant.conv === conv_id)
 }

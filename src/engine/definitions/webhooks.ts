@@ -5,7 +5,8 @@
 import type { WebhookRecord } from '../../codec/records.ts'
 import type { Chance } from '../../core/clock.ts'
 import { fault } from '../../core/faults.ts'
-import type { Graph, WebhookLock } from '../../process/graph.ts'
+import type { Graph } from '../../process/graph.ts'
+import { lockOf } from '../../process/webhook-lock.ts'
 import type { Addresses } from '../access/addresses.ts'
 import { userId } from '../access/users.ts'
 import type { WebhookChange, WebhookInfo } from '../api/process-api.ts'
@@ -24,10 +25,6 @@ export function firstWebhook(
   const asks = (graph: Graph): boolean => graph.nodes.get(graph.start_id)?.direct_url === true
   const opens = asks(next) && lockOf(next) !== 'unknown'
   return opens && !(old && asks(old)) ? { nonce } : undefined
-}
-
-export function lockOf(graph: Graph): WebhookLock | undefined {
-  return graph.nodes.get(graph.start_id)?.lock
 }
 
 /** A new address keeps the user of the old one. Throws `not_possible` against a lock. */

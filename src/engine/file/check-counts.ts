@@ -15,7 +15,7 @@ import {
 import { decodeCounts, noTasks, type StatusCounts } from '../../codec/records.ts'
 import { statuses, type TaskRecord } from '../../codec/task-record.ts'
 import type { View } from '../../store/store.ts'
-import { loadTask } from '../tasks/task-store.ts'
+import { readableTask } from '../tasks/task-store.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
 
 const recounted_max = 20_000
@@ -74,8 +74,8 @@ function recounted(view: View, key: Key): StatusCounts | undefined {
   const again = newCounted()
   for (const range of [tasksAtNode(conv, node), endedOf(conv)]) {
     for (const listed of view.scan({ ...range, limit: recounted_max })) {
-      const held = loadTask(view, taskOfKey(listed.key))
-      if (held === undefined || held === 'damaged') return undefined
+      const held = readableTask(view, taskOfKey(listed.key))
+      if (held === undefined) return undefined
       again.add(held.task)
     }
   }

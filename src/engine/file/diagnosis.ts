@@ -20,13 +20,15 @@ import {
 import {
   decodeCounts,
   decodeRecord,
+  liveOf,
   type ProcessRecord,
   type ScheduleRecord,
 } from '../../codec/records.ts'
+import { defined } from '../../core/defined.ts'
 import type { WholeFaultCode } from '../../core/faults.ts'
 import type { View } from '../../store/store.ts'
 import type { Secrets } from '../access/secrets.ts'
-import { loadTask } from '../tasks/task-store.ts'
+import { readableTask } from '../tasks/task-store.ts'
 import { type MissingHandler, missingHandlers } from '../tasks/waits.ts'
 import type { Parts } from '../transactions/parts.ts'
 import { newReadContext } from '../transactions/transaction.ts'
@@ -95,11 +97,8 @@ export function newDiagnosis(
       return { ...diagnose(view, context.now_ms), missing_handlers }
     })
     const { problem, warning } = keyState()
-    return {
-      ...{ ...found, health: admission.health() },
-      ...(problem === undefined ? {} : { key_problem: problem }),
-      ...(warning === undefined ? {} : { key_warning: warning }),
-    }
+    const key = defined({ key_problem: problem, key_warning: warning })
+    return { ...found, health: admission.health(), ...key }
   }
 }
 
@@ -122,7 +121,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     const newest = failed === 0 ? undefined : newestFailed(view, conv_id)
     processes.push({
       ...{ conv_id, title, failed },
-      ...(newest === undefined ? {} : { newest_failed: newest }),
+      ...defined({ newest_failed: newest }),
       ...(late_ms < late_ms_min ? {} : { late_ms }),
     })
   }
@@ -155,7 +154,7 @@ function countsOf(view: View): Map<string, { failed: number; live: number }> {
     const counts = decodeCounts(value)
     const sum = counted.get(conv) ?? { failed: 0, live: 0 }
     sum.failed += counts.failed
-    sum.live += counts.processing + counts.delayed + counts.failed
+    sum.live += liveOf(counts)
     counted.set(conv, sum)
   }
   return counted
@@ -173,8 +172,7 @@ function newestFailed(
   const [last] = view.scan({ ...failedOf(conv_id), limit: 1, reverse: true })
   if (last === undefined) return undefined
   const { obj_id, ms } = timeOfKey(last.key)
-  const draft = loadTask(view, obj_id)
-  const tag = draft === undefined || draft === 'damaged' ? '-' : (draft.task.details?.tag ?? '-')
+  const tag = readableTask(view, obj_id)?.task.details?.tag ?? '-'
   return { obj_id, at_ms: ms, tag }
 }
 
@@ -185,7 +183,7 @@ function jobsOf(view: View, now_ms: number): Diagnosis['jobs'] {
   const [oldest] = due
   return {
     waiting: due.length,
-    ...(oldest === undefined ? {} : { oldest_ms: oldest.ms }),
+    ...defined({ oldest_ms: oldest?.ms }),
     is_more: due.length === bounds.jobs,
   }
 }

@@ -22,9 +22,10 @@ import { nextTurn } from '../../core/clock.ts'
 import type { Store, View } from '../../store/store.ts'
 import { requireProcess } from '../definitions/processes.ts'
 import { sourceOf } from '../search/search-order.ts'
-import { loadTask } from '../tasks/task-store.ts'
+import { readableTask } from '../tasks/task-store.ts'
 import { countsByNode } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import type { FlowCounters, FlowEdge, FlowNumbers } from './flow-counters.ts'
 
@@ -86,7 +87,7 @@ export function newFlow({ store, catalog, transactions }: Parts, counters: FlowC
     failed_mark: counters.failed_mark,
     heads: () =>
       store.view((view) => {
-        const entries = view.scan({ ...keysOfType('process'), limit: Infinity })
+        const entries = allIn(view, keysOfType('process'))
         const now = new Map<string, Known>()
         for (const { key, value } of entries) {
           const conv_id = processOfKey(key)
@@ -134,7 +135,7 @@ function readStored(tx: Transaction, conv_ids: readonly string[]): number {
   for (const conv_id of conv_ids) {
     if (nodes > slice_nodes) break
     const sum = noTasks()
-    for (const { value } of tx.view.scan({ ...countsOf(conv_id), limit: Infinity })) {
+    for (const { value } of allIn(tx.view, countsOf(conv_id))) {
       const counts = decodeCounts(value)
       for (const status of statuses) sum[status] += counts[status]
       nodes++
@@ -153,8 +154,8 @@ function dueByNode(
 ): Map<string, number> {
   const by_node = new Map<string, number>()
   for (const { key } of view.scan({ ...dueUpTo(conv_id, until_ms), limit: tasks_max })) {
-    const draft = loadTask(view, taskOfKey(key))
-    if (draft === undefined || draft === 'damaged' || draft.task.wait === 'ready') continue
+    const draft = readableTask(view, taskOfKey(key))
+    if (draft === undefined || draft.task.wait === 'ready') continue
     const { node_id } = draft.task
     by_node.set(node_id, (by_node.get(node_id) ?? 0) + 1)
   }
@@ -205,9 +206,8 @@ export async function newestFailed(
 
 /** Undefined if retried or canceled meanwhile. */
 function failedTask(view: View, obj_id: string): FailedTask | undefined {
-  const draft = loadTask(view, obj_id)
-  if (draft === undefined || draft === 'damaged') return undefined
-  const { conv_id, node_id, status, details, change_ms } = draft.task
-  if (status !== 'failed') return undefined
+  const draft = readableTask(view, obj_id)
+  if (draft?.task.status !== 'failed') return undefined
+  const { conv_id, node_id, details, change_ms } = draft.task
   return { conv_id, obj_id, node_id, tag: details?.tag ?? '', change_ms }
 }

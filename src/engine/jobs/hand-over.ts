@@ -15,7 +15,7 @@ import {
   tasksAtNodes,
 } from '../../codec/keys.ts'
 import { isStoreUnavailable } from '../../core/faults.ts'
-import { loadTask, saveTask } from '../tasks/task-store.ts'
+import { readableTask, saveTask } from '../tasks/task-store.ts'
 import { waitLogic } from '../tasks/waits.ts'
 import type { Work } from '../transactions/background.ts'
 import type { Process } from '../transactions/catalog.ts'
@@ -137,8 +137,8 @@ function coveredNodes(tx: Transaction, { conv_id, graph }: Process, names: Names
 
 /** The timer of the node is kept. */
 function handOverTask(tx: Transaction, process: Process, obj_id: string): void {
-  const draft = loadTask(tx.store, obj_id)
-  if (draft === undefined || draft === 'damaged') return
+  const draft = readableTask(tx.store, obj_id)
+  if (draft === undefined) return
   const { task } = draft
   if (task.status !== 'delayed' || task.wait !== 'callback') return
   task.logic_at = waitLogic(process, task, 'callback')

@@ -11,7 +11,7 @@ import type { TraceContext } from '../../core/tracing.ts'
 import { steps_max } from '../../process/definition-limits.ts'
 import type { Command, JobOrder } from '../../process/logic.ts'
 import { evaluationContextOf } from '../tasks/evaluation-context.ts'
-import { loadTask } from '../tasks/task-store.ts'
+import { readableTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import { migrationTarget } from '../tasks/waits.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
@@ -215,8 +215,8 @@ export function newJobQueue(options: JobQueueOptions): JobQueue {
  * the task damaged or its node gone.
  */
 function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
-  const draft = loadTask(context.view, obj_id)
-  if (draft === undefined || draft === 'damaged') return undefined
+  const draft = readableTask(context.view, obj_id)
+  if (draft === undefined) return undefined
   const { task } = draft
   const { visit, logic_at, at_ms, attempts, conv_id, node_id } = task
   if (task.wait !== 'work' || at_ms > context.now_ms) return undefined

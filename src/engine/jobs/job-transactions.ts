@@ -3,6 +3,7 @@
  * and logs it. Handler errors are logged in part; calls with cause, status and host; code, whose
  * texts come from data, with the tag only.
  */
+import { defined } from '../../core/defined.ts'
 import type { EventFields, EventName } from '../../core/event-table.ts'
 import type { StatusDetails } from '../../core/model.ts'
 import type { JobOrder, JobOutcome } from '../../process/logic.ts'
@@ -10,7 +11,7 @@ import { advance, migrateTask } from '../tasks/advance.ts'
 import { evaluationContextOf } from '../tasks/evaluation-context.ts'
 import { recordEvent } from '../tasks/history.ts'
 import { saveAndDrain } from '../tasks/run-queue.ts'
-import { loadTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
+import { readableTask, saveTask, type TaskDraft } from '../tasks/task-store.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
@@ -67,8 +68,8 @@ export function listAgain(
 }
 
 function findWaiting(tx: Transaction, due: DueJob): TaskDraft | undefined {
-  const draft = loadTask(tx.view, due.obj_id)
-  if (draft === undefined || draft === 'damaged') return undefined
+  const draft = readableTask(tx.view, due.obj_id)
+  if (draft === undefined) return undefined
   const { wait, visit, logic_at, at_ms } = draft.task
   const is_same = visit === due.visit && logic_at === due.logic_at && at_ms === due.at_ms
   return wait === 'work' && is_same ? draft : undefined
@@ -87,7 +88,7 @@ export const failure_events = {
 export function jobFields({ order, task }: Pick<DueJob, 'order' | 'task'>): EventFields {
   const { conv_id, obj_id, node_id, trace_id } = task
   const what = order.job === 'handler' ? { handler: order.handler } : { job: order.job }
-  return { conv_id, obj_id, node_id, ...what, ...(trace_id === undefined ? {} : { trace_id }) }
+  return { conv_id, obj_id, node_id, ...what, ...defined({ trace_id }) }
 }
 
 /** Undefined for a success. An answer that asks for a retry is a failure. */

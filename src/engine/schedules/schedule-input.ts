@@ -6,6 +6,7 @@ import { Cron } from 'croner'
 import { bytesOf, docOfText, docOfValue, objectOf, setMember } from '../../codec/json.ts'
 import { isName, isOp, parseTaskOp } from '../../codec/op.ts'
 import type { ScheduleDefinition } from '../../codec/records.ts'
+import { defined } from '../../core/defined.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { CreateOp, Doc } from '../../core/model.ts'
@@ -49,13 +50,11 @@ export function readSchedule(input: ScheduleInput, limits: Limits): GivenSchedul
   }
   const { conv_id, data } = taskOf(input, limits)
   const definition = {
-    ...(cron === undefined ? {} : { cron: cron.trim() }),
-    ...(every_ms === undefined ? {} : { every_ms }),
-    ...(at_ms === undefined ? {} : { at_ms }),
+    ...defined({ cron: cron?.trim(), every_ms, at_ms }),
     timezone,
     conv_id,
     data_text: data.text,
-    ...(due_key === undefined ? {} : { due_key }),
+    ...defined({ due_key }),
     catch_up,
   }
   const bytes = bytesOf(taskData(definition, Number.MAX_SAFE_INTEGER).text)

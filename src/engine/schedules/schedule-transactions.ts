@@ -14,6 +14,7 @@ import {
   type ScheduleRecord,
 } from '../../codec/records.ts'
 import { sleep_ms_max } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { CreateOp } from '../../core/model.ts'
 import { quoted } from '../../process/report.ts'
@@ -71,8 +72,7 @@ export function putSchedule(
     put_ms: now_ms,
     is_paused: old?.is_paused ?? false,
     next_ms,
-    ...(old?.last === undefined ? {} : { last: old.last }),
-    ...(old?.left_out === undefined ? {} : { left_out: old.left_out }),
+    ...defined({ last: old?.last, left_out: old?.left_out }),
   })
   return { id, state: old === undefined ? 'created' : 'updated', next_ms }
 }
@@ -142,18 +142,10 @@ export function fireSchedule(tx: Transaction, id: string, is_catching_up: boolea
     else refused.push(last)
     due_ms = times.after(due_ms)
   }
-  saveSchedule(tx.store, id, {
-    ...record,
-    next_ms: due_ms ?? null,
-    ...(last === undefined ? {} : { last }),
-    ...(left_out === undefined ? {} : { left_out }),
-  })
-  return {
-    ...(due_ms === undefined ? {} : { next_ms: due_ms }),
-    ...(is_some_left_out ? { left_out } : {}),
-    created,
-    refused,
-  }
+  const next = { next_ms: due_ms ?? null, ...defined({ last, left_out }) }
+  saveSchedule(tx.store, id, { ...record, ...next })
+  const reported = { next_ms: due_ms, left_out: is_some_left_out ? left_out : undefined }
+  return { ...defined(reported), created, refused }
 }
 
 function processForTasks(tx: Transaction, conv_id: string): Process | OpRefusal {
@@ -190,12 +182,7 @@ function createTask(
   const op = createOp(definition, run.ref, due_ms)
   const { proc, obj_id, description } = create(tx, process, op, {}, 'schedule')
   drainRunQueue(tx)
-  return {
-    ...run,
-    proc,
-    ...(obj_id === undefined ? {} : { obj_id }),
-    ...(description === undefined ? {} : { description }),
-  }
+  return { ...run, proc, ...defined({ obj_id, description }) }
 }
 
 function runOf(

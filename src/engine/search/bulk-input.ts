@@ -10,6 +10,7 @@ import { isName } from '../../codec/op.ts'
 import { docOfPlain, plainBounds } from '../../codec/plain-value.ts'
 import { type BulkRecord, decodeRecord, encodeRecord } from '../../codec/records.ts'
 import { is_live } from '../../codec/task-record.ts'
+import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Doc, JsonObject } from '../../core/model.ts'
@@ -17,6 +18,7 @@ import { quoted } from '../../process/report.ts'
 import type { View } from '../../store/store.ts'
 import type { BulkAction, BulkInput, BulkJob, TaskFilter } from '../api/search-api.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { nodesNamed, type Scope, scopeOf, unknownNode } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter } from './task-filter.ts'
@@ -53,8 +55,7 @@ export function workOf(input: BulkInput, limits: Limits): BulkWork {
   return {
     action,
     filter_text: narrowed(action, filter, limits).text,
-    ...(doc === undefined ? {} : { data_text: doc.text }),
-    ...(to_node_id === undefined ? {} : { to_node_id }),
+    ...defined({ data_text: doc?.text, to_node_id }),
   }
 }
 
@@ -171,8 +172,9 @@ export function putJob(tx: Transaction, id: string, record: BulkRecord): void {
 }
 
 function readJobs(view: View): [id: string, record: BulkRecord][] {
-  const entries = view.scan({ ...keysOfType('bulk'), limit: Infinity })
-  return entries.map(({ key, value }) => [bulkOfKey(key), decodeRecord<BulkRecord>(value)])
+  return allIn(view, keysOfType('bulk')).map(({ key, value }) => {
+    return [bulkOfKey(key), decodeRecord<BulkRecord>(value)]
+  })
 }
 
 export function listJobs(view: View): BulkJob[] {

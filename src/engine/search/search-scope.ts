@@ -10,7 +10,7 @@ import type { Caller } from '../../core/model.ts'
 import { quoted, truncated } from '../../process/report.ts'
 import type { Store, View } from '../../store/store.ts'
 import { maySee } from '../access/users.ts'
-import { accessDenied, noProcess } from '../tasks/task-rules.ts'
+import { accessDenied, faultOf, noProcess } from '../tasks/task-rules.ts'
 import type { Catalog, Process } from '../transactions/catalog.ts'
 import { eachEntry } from '../transactions/scans.ts'
 import type { CheckedFilter } from './task-filter.ts'
@@ -41,8 +41,7 @@ export async function scopeOf(
   if (conv_id === undefined) return scopeOfAll(store, catalog, node, caller)
   const nodes = await store.view((view) => {
     if (!maySee(view, caller, conv_id)) {
-      const { code, description } = accessDenied(caller.user, conv_id)
-      throw fault(code, description)
+      throw faultOf(accessDenied(caller.user, conv_id))
     }
     const process = catalog.find(view, conv_id)
     if (process === undefined) throw unknownProcess(view, conv_id)

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { countsOf, idHex, nodeCountOfKey, processKey, timeOfKey } from '../../codec/keys.ts'
 import { decodeCounts, decodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import { nextTurn } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { Caller, Status, Task } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
@@ -16,6 +17,7 @@ import type { CountFilter, CountRow, TaskCounts, TaskPage, TaskQuery } from '../
 import { loadTask, type TaskDraft } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import type { Parts } from '../transactions/parts.ts'
+import { allIn } from '../transactions/scans.ts'
 import { type Place, runsOf, type Source, sourceOf } from './search-order.ts'
 import { isInScope, type Scope, scopeOf } from './search-scope.ts'
 import { badFilter, type CheckedFilter, checkFilter, isWanted, secondsOfId } from './task-filter.ts'
@@ -49,12 +51,8 @@ export async function listTasks(
   const named = caller.user === undefined ? damaged : []
   const page = { tasks, scanned, sorted_by: filter.sorted_by, damaged: named }
   if (last === undefined) return page
-  const reached_ms = timeOfPlace(last, filter)
-  return {
-    ...page,
-    cursor: cursorOf(last, filter, newest_first),
-    ...(reached_ms === undefined ? {} : { reached_ms }),
-  }
+  const next = { cursor: cursorOf(last, filter, newest_first) }
+  return { ...page, ...next, ...defined({ reached_ms: timeOfPlace(last, filter) }) }
 }
 
 export interface Search {
@@ -192,7 +190,7 @@ function nodeRows(
 ): CountRow[] {
   const nodes = scope.nodes?.get(conv_id)
   const rows: CountRow[] = []
-  for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
+  for (const { key, value } of allIn(view, countsOf(conv_id))) {
     const { node: node_id } = nodeCountOfKey(key)
     if (scope.nodes !== undefined && nodes?.includes(node_id) !== true) continue
     const counts = decodeCounts(value)

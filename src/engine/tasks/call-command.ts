@@ -11,7 +11,7 @@ import type { Transaction, UnansweredCaller } from '../transactions/transaction.
 import { resolveTarget } from './evaluation-context.ts'
 import { recordEvent } from './history.ts'
 import { accessDenied, checkNewTask, type OpRefusal, overSize } from './task-rules.ts'
-import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
+import { readableTask, saveTask, type TaskDraft } from './task-store.ts'
 import { failCommand, moveToErrorNode, resume, startTask } from './transitions.ts'
 import { migrationTarget, waitLogic } from './waits.ts'
 
@@ -77,8 +77,8 @@ interface Caller {
 
 /** The caller, if it still waits for this task's reply. */
 function findCaller(tx: Transaction, caller_id: string, called_id: string): Caller | undefined {
-  const draft = loadTask(tx.view, caller_id)
-  if (draft === undefined || draft === 'damaged') return undefined
+  const draft = readableTask(tx.view, caller_id)
+  if (draft === undefined) return undefined
   const { task } = draft
   if (task.wait !== 'reply' || task.called_id !== called_id) return undefined
   const process = tx.process(task.conv_id)

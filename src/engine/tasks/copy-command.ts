@@ -27,7 +27,7 @@ import {
   ref_taken,
   stays,
 } from './task-rules.ts'
-import { loadTask, saveTask, type TaskDraft, taskIdOfRef } from './task-store.ts'
+import { loadTask, readableTask, saveTask, type TaskDraft, taskIdOfRef } from './task-store.ts'
 import { failCommand, resume, startTask, withMembers } from './transitions.ts'
 import { waitLogic } from './waits.ts'
 
@@ -195,8 +195,8 @@ function firstInQueue(
     const { obj_id } = queueOfKey(key)
     // A taker that a timer moved out of this queue is listed until saved.
     if (obj_id === taker_id) continue
-    const draft = loadTask(tx.view, obj_id)
-    if (draft !== undefined && draft !== 'damaged') return draft
+    const draft = readableTask(tx.view, obj_id)
+    if (draft !== undefined) return draft
     is_damaged = true
   }
   return is_damaged ? 'damaged' : undefined

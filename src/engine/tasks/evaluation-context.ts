@@ -8,7 +8,7 @@ import type { EvaluationContext, RootName, TargetProcess } from '../../process/l
 import type { Can } from '../api/process-api.ts'
 import { convIdOf, type Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
-import { loadTask, taskIdOfRef } from './task-store.ts'
+import { readableTask, taskIdOfRef } from './task-store.ts'
 
 /** Valid as long as `context`; shows the task as of each read. */
 export function evaluationContextOf(
@@ -58,9 +58,8 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     if (target === undefined) return undefined
     if (target.conv_id === task.conv_id && task.ref?.text === ref) return objectOf(task.doc)
     const obj_id = taskIdOfRef(context.view, target.conv_id, ref)
-    const found = obj_id === undefined ? undefined : loadTask(context.view, obj_id)
-    if (found === undefined || found === 'damaged') return undefined
-    return is_live[found.task.status] ? objectOf(found.task.doc) : undefined
+    const found = obj_id === undefined ? undefined : readableTask(context.view, obj_id)
+    return found && is_live[found.task.status] ? objectOf(found.task.doc) : undefined
   },
   nodeCount(node_id, conv) {
     const process = processOf(this, conv, 'show')

@@ -7,7 +7,6 @@ import { bytesOf } from '../../codec/json.ts'
 import { isOp, refOf } from '../../codec/op.ts'
 import { grant_bits } from '../../codec/records.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
-import { fault } from '../../core/faults.ts'
 import type {
   Caller,
   CreateOp,
@@ -29,6 +28,7 @@ import {
   accessDenied,
   checkNewTask,
   damaged,
+  faultOf,
   inactiveOf,
   modifyTask,
   noProcess,
@@ -137,20 +137,20 @@ function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
 export function taskInView(view: View, op: ShowOp): Task | undefined {
   const draft = findTask(view, op)
   if (!('code' in draft)) return viewTask(draft.task)
-  if (draft.code === 'task_damaged') throw fault(draft.code, draft.description)
+  if (draft.code === 'task_damaged') throw faultOf(draft)
   return undefined
 }
 
 export function requireRight(from: ReadContext, op: Op, caller: Caller): void {
   const process = findProcess(from, op, caller)
-  if ('code' in process) throw fault(process.code, process.description)
+  if ('code' in process) throw faultOf(process)
 }
 
 /** The task as a caller may see it. Throws the fault of the op. */
 export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
   requireRight(from, op, caller)
   const found = findTask(from.view, op)
-  if ('code' in found) throw fault(found.code, found.description)
+  if ('code' in found) throw faultOf(found)
   return viewTask(found.task)
 }
 

@@ -9,7 +9,7 @@ import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { advance, migrateTask } from './advance.ts'
 import { resumeUnansweredCallers } from './call-command.ts'
-import { loadTask, saveTask, type TaskDraft } from './task-store.ts'
+import { readableTask, saveTask, type TaskDraft } from './task-store.ts'
 import { startTask } from './transitions.ts'
 
 export function saveAndDrain(tx: Transaction, draft: TaskDraft): void {
@@ -32,8 +32,8 @@ export function drainRunQueue(tx: Transaction): void {
 }
 
 function runTask(tx: Transaction, obj_id: string): void {
-  const draft = loadTask(tx.view, obj_id)
-  if (draft === undefined || draft === 'damaged' || draft.task.wait !== 'ready') return
+  const draft = readableTask(tx.view, obj_id)
+  if (draft?.task.wait !== 'ready') return
   const process = tx.process(draft.task.conv_id)
   if (process === undefined || process.record.status === 'paused') return
   advanceReady(tx, process, draft)

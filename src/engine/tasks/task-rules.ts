@@ -5,7 +5,7 @@
 import { digestOf, mergeDocs } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
-import type { OpFaultCode } from '../../core/faults.ts'
+import { type Fault, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Doc, Ref } from '../../core/model.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { Transaction } from '../transactions/transaction.ts'
@@ -17,6 +17,10 @@ export interface OpRefusal {
   readonly code: OpFaultCode
   readonly description: string
   readonly task?: { readonly obj_id: string; readonly ref?: Ref | undefined }
+}
+
+export function faultOf({ code, description }: OpRefusal): Fault {
+  return fault(code, description)
 }
 
 /**

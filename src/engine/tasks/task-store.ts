@@ -53,6 +53,12 @@ export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | un
   return { task, stored, original: task.doc, keep_ended: true }
 }
 
+/** Undefined also for a damaged task; `check` names it. */
+export function readableTask(view: View, obj_id: string): TaskDraft | undefined {
+  const draft = loadTask(view, obj_id)
+  return draft === 'damaged' ? undefined : draft
+}
+
 /** The live task that holds a ref; else the newest ended one kept. */
 export function taskIdOfRef(view: View, conv_id: string, ref: string): string | undefined {
   const bytes = view.get(refKey(conv_id, ref))

@@ -4,6 +4,7 @@
  */
 import { keysOfType, outboxOfKey } from '../../codec/keys.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
+import { defined } from '../../core/defined.ts'
 import type { StatusDetails } from '../../core/model.ts'
 import { steps_max } from '../../process/definition-limits.ts'
 import type { GraphNode } from '../../process/graph.ts'
@@ -11,7 +12,7 @@ import type { WaitReason } from '../../process/logic.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
 import { evaluationContextOf } from './evaluation-context.ts'
-import { loadTask } from './task-store.ts'
+import { readableTask } from './task-store.ts'
 
 /**
  * The logic at which the task waits for a callback, or -1. In a state process a task past its node
@@ -104,8 +105,8 @@ export function waitsOf(
   does_jobs: boolean,
 ): (TaskWait | undefined)[] {
   return obj_ids.map((obj_id) => {
-    const draft = loadTask(context.view, obj_id)
-    if (draft === undefined || draft === 'damaged') return undefined
+    const draft = readableTask(context.view, obj_id)
+    if (draft === undefined) return undefined
     const { task } = draft
     const process = context.process(task.conv_id)
     if (process === undefined) return undefined
@@ -131,8 +132,7 @@ function waitOf(
   if (wait === 'work') return jobWait(context, process, task, does_jobs)
   if (wait === 'ready') return { for: 'turn' }
   if (wait === 'queue') return { for: 'queue' }
-  if (wait === 'reply')
-    return { for: 'reply', ...(called_id === undefined ? {} : { obj_id: called_id }) }
+  if (wait === 'reply') return { for: 'reply', ...defined({ obj_id: called_id }) }
   if (callbackLogic(context, process, task) >= 0) return { for: 'callback' }
   return { for: task.due_ms > 0 ? 'timer' : 'nothing' }
 }
@@ -147,8 +147,7 @@ function jobWait(
   const logic = node?.logics[logic_at]
   const attempt = {
     attempt: attempts + 1,
-    ...(attempts > 0 ? { next_ms: at_ms } : {}),
-    ...(details === undefined ? {} : { last_error: details }),
+    ...defined({ next_ms: attempts > 0 ? at_ms : undefined, last_error: details }),
   }
   if (logic?.type === 'api') return { for: 'call', ...attempt }
   const title = (logic?.waits_for === 'callback' ? node?.title : logic?.type) ?? '-'
@@ -175,11 +174,11 @@ export function missingHandlers(context: ReadContext): MissingHandler[] {
   const { view } = context
   const found = new Map<string, MissingHandler>()
   for (const { key } of view.scan({ ...keysOfType('outbox'), limit: missing_jobs_max })) {
-    const draft = loadTask(view, outboxOfKey(key).obj_id)
-    if (draft === undefined || draft === 'damaged') continue
+    const draft = readableTask(view, outboxOfKey(key).obj_id)
+    if (draft?.task.wait !== 'work') continue
     const { conv_id } = draft.task
     const process = context.process(conv_id)
-    if (process === undefined || draft.task.wait !== 'work') continue
+    if (process === undefined) continue
     const { has_handler, handler = '' } = jobWait(context, process, draft.task, true)
     if (has_handler !== false) continue
     const { tasks } = found.get(`${conv_id}/${handler}`) ?? { tasks: 0 }

@@ -18,10 +18,10 @@ import { decodeRecord, encodeRecord, type ProcessRecord } from '../../codec/reco
 import type { View } from '../../store/store.ts'
 import { enterNode, migrateTask } from '../tasks/advance.ts'
 import { advanceReady, saveAndDrain } from '../tasks/run-queue.ts'
-import { loadTask, removeEnded, type TaskDraft } from '../tasks/task-store.ts'
+import { readableTask, removeEnded, type TaskDraft } from '../tasks/task-store.ts'
 import { fail } from '../tasks/transitions.ts'
 import type { Process } from '../transactions/catalog.ts'
-import { processesWith } from '../transactions/scans.ts'
+import { allIn, processesWith } from '../transactions/scans.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 
@@ -36,7 +36,7 @@ export interface DueTimers {
 export function readTimers(view: View): DueTimers {
   const due = new Map<string, number>()
   const to_migrate: string[] = []
-  for (const { key, value } of view.scan({ ...keysOfType('process'), limit: Infinity })) {
+  for (const { key, value } of allIn(view, keysOfType('process'))) {
     const conv_id = processOfKey(key)
     const record = decodeRecord<ProcessRecord>(value)
     if (record.status === 'paused') continue
@@ -65,10 +65,10 @@ export function fireDue(
   for (const { key } of overdue) {
     // The rest fires in the next slice.
     if (tx.moves_made >= tx.engine.limits.moves_per_transaction_max) break
-    const draft = loadTask(tx.store, taskOfKey(key))
+    const draft = readableTask(tx.store, taskOfKey(key))
     // Removes a due key without a readable task, so that it does not fire for ever; `check` names
     // the task. An earlier task of this slice may also have changed the key.
-    if (draft === undefined || draft === 'damaged' || draft.task.due_ms !== timeOfKey(key).ms) {
+    if (draft?.task.due_ms !== timeOfKey(key).ms) {
       tx.store.del(key)
       continue
     }
@@ -97,8 +97,8 @@ function fire(tx: Transaction, process: Process, draft: TaskDraft): void {
 /** Fails the first due task of a process with the tag `internal_error`. */
 export function quarantineFirstDue(tx: Transaction, conv_id: string): number | undefined {
   const [first] = tx.store.scan({ ...dueUpTo(conv_id, tx.now_ms), limit: 1 })
-  const draft = first && loadTask(tx.store, taskOfKey(first.key))
-  if (draft !== undefined && draft !== 'damaged') {
+  const draft = first && readableTask(tx.store, taskOfKey(first.key))
+  if (draft !== undefined) {
     fail(tx, draft.task, 'internal_error', 'the engine stumbled on this task')
     saveAndDrain(tx, draft)
   }
@@ -116,8 +116,8 @@ export function migrateSlice(tx: Transaction, conv_id: string, tasks_max: number
   for (const node_id of dropped) {
     for (const { key } of tx.store.scan({ ...tasksAtNode(conv_id, node_id), limit: left })) {
       left--
-      const draft = loadTask(tx.store, taskOfKey(key))
-      if (draft === undefined || draft === 'damaged') continue
+      const draft = readableTask(tx.store, taskOfKey(key))
+      if (draft === undefined) continue
       beginOp(tx)
       if (!migrateTask(tx, process, draft)) continue
       saveAndDrain(tx, draft)

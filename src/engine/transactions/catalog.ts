@@ -21,6 +21,7 @@ import type { Graph } from '../../process/graph.ts'
 import { isAliasName } from '../../process/values.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { Alias, AliasResult } from '../api/process-api.ts'
+import { allIn } from './scans.ts'
 
 export interface Process {
   readonly conv_id: string
@@ -108,9 +109,10 @@ export function convIdOf(view: View, conv_id: string): string {
 }
 
 export function listAliases(view: View): Alias[] {
-  return view
-    .scan({ ...keysOfType('alias'), limit: Infinity })
-    .map(({ key, value }) => ({ name: aliasOfKey(key), conv_id: value.toString('utf8') }))
+  return allIn(view, keysOfType('alias')).map(({ key, value }) => ({
+    name: aliasOfKey(key),
+    conv_id: value.toString('utf8'),
+  }))
 }
 
 export function putAlias(tx: Tx, { name, conv_id }: Alias): AliasResult {

@@ -22,6 +22,7 @@ import type { Status } from '../../core/model.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { Process } from './catalog.ts'
 import type { FlowNotes } from './flow-notes.ts'
+import { allIn } from './scans.ts'
 
 export interface NodeCounters {
   begin(tx: Tx): void
@@ -86,8 +87,7 @@ export function newNodeCounters(
   }
 
   function addUp(conv_id: string): number {
-    let tasks = 0
-    for (const counts of countsByNode(tx, conv_id).values()) tasks += liveOf(counts)
+    let tasks = liveTasksOf(tx, conv_id)
     for (const counter of in_use) {
       if (counter.conv_id === conv_id) tasks += liveOf(counter.now) - liveOf(counter.stored)
     }
@@ -189,10 +189,16 @@ export function liveTasksAt(view: View, conv_id: string, node_id: string): numbe
 /** By node and status; without empty nodes. */
 export function countsByNode(view: View, conv_id: string): Map<string, StatusCounts> {
   const nodes = new Map<string, StatusCounts>()
-  for (const { key, value } of view.scan({ ...countsOf(conv_id), limit: Infinity })) {
+  for (const { key, value } of allIn(view, countsOf(conv_id))) {
     nodes.set(nodeCountOfKey(key).node, decodeCounts(value))
   }
   return nodes
+}
+
+export function liveTasksOf(view: View, conv_id: string): number {
+  let tasks = 0
+  for (const counts of countsByNode(view, conv_id).values()) tasks += liveOf(counts)
+  return tasks
 }
 
 export function addSums(

@@ -1,16 +1,17 @@
 /**
- * Reads whole key types without blocking: in slices of one durable state each, or one key per
- * process.
+ * Reads of whole ranges: without blocking in slices of one durable state each, or one key per
+ * process; and at once, where few keys are expected.
  */
 import {
   after,
+  type KeyRange,
   type KeyType,
   keysOfNextProcess,
   keysOfType,
   processOfPart,
 } from '../../codec/keys.ts'
 import { nextTurn } from '../../core/clock.ts'
-import type { Entry, Store, View } from '../../store/store.ts'
+import type { Entry, Store, Tx, View } from '../../store/store.ts'
 
 /** Values may be long, so bytes end a slice too. */
 const slice_bytes_max = 128 * 1024
@@ -45,6 +46,14 @@ export async function eachEntry(
   }
   while (!(await store.view(isEndIn))) await nextTurn()
   return visited
+}
+
+export function allIn(view: Pick<View, 'scan'>, range: KeyRange): Entry[] {
+  return view.scan({ ...range, limit: Number.POSITIVE_INFINITY })
+}
+
+export function removeAll(tx: Tx, range: KeyRange): void {
+  for (const { key } of allIn(tx, range)) tx.del(key)
 }
 
 /** The processes with keys of a type that begins with the process, one read each. */

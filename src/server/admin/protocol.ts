@@ -2,6 +2,7 @@
  * The messages on the admin socket: one POST per call, JSON in both directions. Both ends state
  * their file and version and refuse a difference, so that each end may trust the other's shapes.
  */
+import { defined } from '../../core/defined.ts'
 import { type Fault, fault, isFault, type Mistake } from '../../core/faults.ts'
 
 export interface Endpoint {
@@ -31,17 +32,11 @@ export const request_bytes_max = 80 * 1024 * 1024
 
 export function faultView(error: unknown): FaultView {
   if (!isFault(error)) {
-    return {
-      code: 'internal_error',
-      message: error instanceof Error ? error.message : String(error),
-    }
+    const message = error instanceof Error ? error.message : String(error)
+    return { code: 'internal_error', message }
   }
   const { code, message, mistakes, warnings } = error
-  return {
-    ...{ code, message },
-    ...(mistakes === undefined ? {} : { mistakes }),
-    ...(warnings === undefined ? {} : { warnings }),
-  }
+  return { code, message, ...defined({ mistakes, warnings }) }
 }
 
 /** Throws `file_held` with a sentence that says what differs and what to do. */

@@ -6,6 +6,7 @@
 import { rawJson } from '../../codec/json.ts'
 import type { Overview } from '../../console/overview/messages.ts'
 import { newOverviews, type Overviews } from '../../console/overview/overview.ts'
+import { defined } from '../../core/defined.ts'
 import { fault, isFault } from '../../core/faults.ts'
 import type { BackupResult, Engine } from '../../engine/api/engine-api.ts'
 import type { Can, ExportFile, WebhookChange } from '../../engine/api/process-api.ts'
@@ -64,7 +65,7 @@ export const adminVerbs = {
   ) => engine.users.add(args),
   'user.list': (engine: Engine, _args: object) => engine.users.list(),
   'user.rotate': (engine: Engine, args: ById & { readonly grace_ms?: number }) =>
-    engine.users.rotate(args.id, args.grace_ms === undefined ? {} : { grace_ms: args.grace_ms }),
+    engine.users.rotate(args.id, defined({ grace_ms: args.grace_ms })),
   'user.sign': (engine: Engine, args: ById & { readonly sign: Sign }) =>
     done(engine.users.sign(args.id, args.sign)),
   'user.console': (engine: Engine, args: ById & { readonly right?: ConsoleRight }) =>
@@ -81,10 +82,7 @@ export const adminVerbs = {
   'user.bindings': async (engine: Engine, _args: object) => engine.users.bindings(),
 
   'process.import': (engine: Engine, { files, id, ...options }: ImportArgs) =>
-    engine.processes.importFiles(files, {
-      ...(id === undefined ? {} : { conv_id: id }),
-      ...options,
-    }),
+    engine.processes.importFiles(files, { ...defined({ conv_id: id }), ...options }),
   'process.list': (engine: Engine, _args: object) => engine.processes.list(),
   'process.show': (engine: Engine, args: ById) => engine.processes.show(args.id),
   'process.export': async (engine: Engine, args: ById) => ({
@@ -173,7 +171,7 @@ interface TaskArgs {
 
 function taskVerb(action: BulkAction) {
   return (engine: Engine, { target, node_id }: TaskArgs) =>
-    actAndShow(engine, target, { action, ...(node_id !== undefined && { to_node_id: node_id }) })
+    actAndShow(engine, target, { action, ...defined({ to_node_id: node_id }) })
 }
 
 async function done(work: Promise<void>): Promise<null> {

@@ -58,15 +58,8 @@ export function faultResponseOf(thrown: unknown, onBug: (bug: unknown) => void):
     onBug(thrown)
     return refusal('internal_error', wholeFaults.internal_error.text, {})
   }
-  const {
-    code,
-    message,
-    outside = message,
-    retry_after_s,
-    http = {},
-  } = thrown as HttpFault & {
-    code: WholeFaultCode
-  }
+  const { message, outside = message, retry_after_s, http = {} } = thrown as HttpFault
+  const { code } = thrown
   const is_secret = code === 'internal_error' && http.is_public !== true
   const text = is_secret ? wholeFaults[code].text : outside
   return refusal(code, text, retry_after_s === undefined ? http : { ...http, retry_after_s })
@@ -101,14 +94,19 @@ function refusal(code: WholeFaultCode, description: string, http: HttpDetail): F
   const { closes = false, retry_after_s } = { ...response_extras[code], ...http }
   const body = renderFault(http.request_proc ?? code, description)
   const headers = ['Content-Type', content_type, 'Content-Length', String(Buffer.byteLength(body))]
-  if (retry_after_s !== undefined) headers.push('Retry-After', String(retry_after_s))
-  if (http.challenge !== undefined) headers.push('WWW-Authenticate', challengeOf(http.challenge))
-  if (http.allow !== undefined) headers.push('Allow', http.allow)
+  headers.push(...Object.entries(headersOf(http, retry_after_s)).flat())
   return { code, status: http.status ?? wholeFaults[code].http, headers, body, closes }
 }
 
-export function challengeOf(scheme: string): string {
-  return `${scheme} realm="conveyor"`
+function headersOf(
+  { allow, challenge }: HttpDetail,
+  retry_after_s: number | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    ...(retry_after_s !== undefined && { 'Retry-After': String(retry_after_s) }),
+    ...(challenge !== undefined && { 'WWW-Authenticate': `${challenge} realm="conveyor"` }),
+    ...(allow !== undefined && { Allow: allow }),
+  }
 }
 
 /** Of codes that the signed API does not answer as a whole. */
@@ -131,17 +129,12 @@ export interface RefusalAnswer {
 export function refusalOf(thrown: unknown): RefusalAnswer {
   const code = codeOf(thrown)
   const shown = code === 'internal_error' && !isPublic(thrown) ? fault(code) : (thrown as Fault)
-  const { message: description, retry_after_s, http = {} } = shown as Fault & { http?: HttpDetail }
-  const { allow, challenge } = http
+  const { message: description, retry_after_s, http = {} } = shown as HttpFault
   const row = isWholeFaultCode(code) ? wholeFaults[code] : undefined
   return {
     code,
     status: http.status ?? row?.http ?? statuses[code] ?? 400,
-    headers: {
-      ...(allow === undefined ? {} : { Allow: allow }),
-      ...(challenge === undefined ? {} : { 'WWW-Authenticate': challengeOf(challenge) }),
-      ...(retry_after_s === undefined ? {} : { 'Retry-After': String(retry_after_s) }),
-    },
+    headers: headersOf(http, retry_after_s),
     value: { error: code, description },
   }
 }
@@ -156,12 +149,12 @@ export function replyJson(
   const body = `${JSON.stringify(value)}\n`
   response.writeHead(status, {
     ...headers,
-    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Type': content_type,
     'Content-Length': Buffer.byteLength(body),
   })
   response.end(body)
 }
 
 function isPublic(thrown: unknown): boolean {
-  return (thrown as { http?: HttpDetail } | null)?.http?.is_public === true
+  return (thrown as HttpFault | null)?.http?.is_public === true
 }
