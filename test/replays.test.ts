@@ -43,6 +43,10 @@ describe('a signed request that comes again', () => {
     ['one modify', [modifyOf('a')]],
     ['a modify by obj_id', [{ ...modifyOf('a'), ref: undefined, obj_id: 'A' }]],
     ['a create and a modify', [createOf('b'), modifyOf('b'), modifyOf('a')]],
+    [
+      'tasks in any order',
+      [createOf('b'), createOf('c'), modifyOf('a'), modifyOf('c'), modifyOf('b')],
+    ],
     ['ids and numbers', [createOf('b', { id: 7 }), modifyOf('a', { id: 'x' }), createOf('9.0')]],
     ['refused ops', [modifyOf('none'), modifyOf('a'), createOf('a', { data: { other: 1 } })]],
     ['malformed ops', [{ type: 'x', ref: 5 }, modifyOf('a'), { type: 'create', ref: 'b' }]],

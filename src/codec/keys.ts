@@ -115,7 +115,7 @@ export const typeOfKey = (key: Key): KeyType | undefined => types.get(key.charCo
 /**
  * What the seconds of a replay key are. `_at`: the time that its request names, so neighbours in
  * time are neighbours in the file. `_in`: the beginning of the period in which the request came,
- * for one that names no time, or one far from ours. `id`: bytes, one character each.
+ * without a time near ours. `id`: 12 bytes of a signature, or 16 of a UUID or a key's hash.
  */
 export const replay_kinds = { signed_at: 1, signed_in: 2, keyed_at: 3, keyed_in: 4 } as const
 export type ReplayKind = keyof typeof replay_kinds
@@ -262,14 +262,14 @@ let last_bytes = ''
 /** 24 hex digits to 12 bytes. */
 export function idBytes(obj_id: string): string {
   if (obj_id !== last_hex) {
-    last_bytes = obj_id.length === 2 * id_bytes ? bytesOfId(obj_id) : bytesOfHex(obj_id)
+    last_bytes = obj_id.length === 2 * id_bytes ? bytesOf24(obj_id) : bytesOfHex(obj_id)
     last_hex = obj_id
   }
   return last_bytes
 }
 
-/** Digit by digit, which takes a third of the time of a Buffer in between. */
-function bytesOfId(hex: string): string {
+/** The first 24 digits, one by one, in a third of the time of a Buffer in between. */
+export function bytesOf24(hex: string): string {
   return String.fromCharCode(
     byteAt(hex, 0),
     byteAt(hex, 2),

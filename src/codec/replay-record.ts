@@ -8,7 +8,8 @@
  *     for each op, in order:
  *       outcome: 0 a show, 1 ok, 2 ok with the task id after that of the op before,
  *         3 refused (bits 0 and 1); flags (bits 2 to 7)
- *       1: the task (12); 3: code, description and, if flagged, the member and the task (12)
+ *       1: the task (12), or, if flagged as near to the one before, what differs: its bytes 2, 3
+ *         and 9 to 11 (5); 3: code, description and, if flagged, the member and the task (12)
  *       if flagged, the ref: where it is not the one that the op names
  */
 import { hash } from 'node:crypto'
@@ -16,7 +17,7 @@ import { crc32 } from 'node:zlib'
 import type { OpFaultCode } from '../core/faults.ts'
 import type { Op, OpResult } from '../core/model.ts'
 import { empty_doc } from './json.ts'
-import { idBytes, idHex } from './keys.ts'
+import { idBytes } from './keys.ts'
 import { isOp, refOf } from './op.ts'
 
 /** A result for each op, in order; undefined for a show. */
@@ -28,11 +29,14 @@ const flag = {
   resumed: 1 << 3,
   ref: 1 << 4,
   ref_number: 1 << 5,
+  /** Of a refused op; of another, `near`. */
   task: 1 << 6,
+  near: 1 << 6,
   key: 1 << 7,
 } as const
 const checksum_bytes = 4
 const id_bytes = 12
+const near_bytes = 5
 export const digest_bytes = 16
 
 let bytes = Buffer.allocUnsafeSlow(4 * 1024)
@@ -71,9 +75,12 @@ function putResult(op: Op | OpResult, result: OpResult, before: string): void {
     (has_own_ref || ref === null ? 0 : flag.ref) |
     (ref_is_number ? flag.ref_number : 0)
   if (proc === 'ok') {
-    first |= isNext(before, obj_id as string) ? ok_next : ok
+    const id = obj_id as string
+    const is_near = isNear(before, id)
+    const is_next = is_near && numberOf(id) === numberOf(before) + 1 && isSameSecond(before, id)
+    first |= is_next ? ok_next : is_near ? ok | flag.near : ok
     bytes[end++] = first
-    if ((first & 3) === ok) putId(obj_id as string)
+    if (!is_next) putId(id, is_near)
   } else {
     first |= refused | (obj_id === undefined ? 0 : flag.task) | (key === undefined ? 0 : flag.key)
     bytes[end++] = first
@@ -92,11 +99,14 @@ function refIn(op: Op | OpResult): Pick<OpResult, 'ref' | 'ref_is_number'> {
   return isOp(op) ? refOf(op.ref) : op
 }
 
-/** Whether the id has the number after that of the other. */
-function isNext(before: string, obj_id: string): boolean {
-  if (before === '' || !obj_id.startsWith(before.slice(0, 18))) return false
-  return numberOf(obj_id) === numberOf(before) + 1
+/** Whether a process has made both ids, at most some hours apart. */
+function isNear(before: string, obj_id: string): boolean {
+  if (before === '' || !obj_id.startsWith(before.slice(0, 4))) return false
+  return obj_id.startsWith(before.slice(8, 18), 8)
 }
+
+const isSameSecond = (before: string, obj_id: string): boolean =>
+  obj_id.startsWith(before.slice(4, 8), 4)
 
 const numberOf = (obj_id: string): number => Number.parseInt(obj_id.slice(18), 16)
 
@@ -104,9 +114,10 @@ function nextId(before: string): string {
   return before.slice(0, 18) + (numberOf(before) + 1).toString(16).padStart(6, '0')
 }
 
-function putId(obj_id: string): void {
+function putId(obj_id: string, is_near = false): void {
   reserve(id_bytes)
-  end += bytes.write(idBytes(obj_id), end, 'latin1')
+  const id = idBytes(obj_id)
+  end += bytes.write(is_near ? id.slice(2, 4) + id.slice(9) : id, end, 'latin1')
 }
 
 function putText(text: string): void {
@@ -177,7 +188,7 @@ function readResult(from: ReadCursor, op: Op | OpResult): OpResult | undefined {
       ...key,
     }
   }
-  const obj_id = what === ok_next ? nextId(from.before) : readId(from)
+  const obj_id = what === ok_next ? nextId(from.before) : readId(from, (first & flag.near) !== 0)
   from.before = obj_id
   const resumed = first & flag.is_modify ? { resumed: (first & flag.resumed) !== 0 } : {}
   return { ...head, ...refOfResult(from, first, op), obj: 'task', obj_id, proc: 'ok', ...resumed }
@@ -194,11 +205,15 @@ function refOfResult(
   return ref === null ? { ref } : refOf({ text: ref, is_number })
 }
 
-function readId(from: ReadCursor): string {
-  const { record, at } = from
-  from.at += id_bytes
-  from.before = idHex(record.toString('latin1', at, from.at))
-  return from.before
+function readId(from: ReadCursor, is_near = false): string {
+  const { record, at, before } = from
+  from.at += is_near ? near_bytes : id_bytes
+  const hex = record.toString('hex', at, from.at)
+  const id = is_near
+    ? before.slice(0, 4) + hex.slice(0, 4) + before.slice(8, 18) + hex.slice(4)
+    : hex
+  from.before = id
+  return id
 }
 
 function readText(from: ReadCursor): string {

@@ -9,9 +9,9 @@
  * among other ops are read again. Rights are not checked again.
  */
 import {
+  type Key,
   keysOfType,
   metaKey,
-  type ReplayKind,
   replayKey,
   replayOfKey,
   replaysIn,
@@ -28,7 +28,7 @@ import { viewTask } from '../tasks/task-view.ts'
 import type { Work } from '../transactions/background.ts'
 import type { Parts } from '../transactions/parts.ts'
 import type { Transaction } from '../transactions/transaction.ts'
-import { newReplayRemoval, type ReplayTimes, timesOf } from './replay-removal.ts'
+import { newReplayRemoval, timesOf } from './replay-removal.ts'
 import { type KeptRecord, readReplayRoom } from './replay-room.ts'
 import { nameOf, type RequestName } from './request-name.ts'
 
@@ -79,40 +79,34 @@ export async function openReplays(
   const periods = await store.view(readPeriods)
   const any = { ...keysOfType('replay'), limit: 1 }
   const has_records = await store.view((view) => view.scan(any).length > 0)
-  const times = (): ReplayTimes => timesOf(window_s)
+  let times = timesOf(window_s)
   const removal = newReplayRemoval({
-    ...{ store, clock, times, periods, wake, has_records },
+    ...{ store, clock, times: () => times, periods, wake, has_records },
     onRemoved(kind, end_s) {
       room.removed(kind, end_s)
       full_callers.clear()
     },
   })
 
-  function find(view: View, name: RequestName): Buffer | undefined {
-    const { caller, id, time_s } = name
-    const [at_kind, in_kind] = kindsOf(name)
-    if (time_s !== undefined && time_s < times_end_s) {
-      const found = view.get(replayKey(at_kind, time_s, caller, id))
-      if (found !== undefined) return found
-    }
+  /** `at_key` is the key under the request's own time. */
+  function find(view: View, name: RequestName, at_key: Key | undefined): Buffer | undefined {
+    const found = at_key === undefined ? undefined : view.get(at_key)
+    if (found !== undefined) return found
+    const { in_kind } = kindsOf(name)
     for (const period_s of periods[in_kind]) {
-      const found = view.get(replayKey(in_kind, period_s, caller, id))
+      const found = view.get(replayKey(in_kind, period_s, name.caller, name.id))
       if (found !== undefined) return found
     }
     return undefined
   }
 
-  function placeOf(name: RequestName, now_s: number): [kind: ReplayKind, time_s: number] {
-    const { is_signed, time_s } = name
-    const [at_kind, in_kind] = kindsOf(name)
-    const { near_s, period_s: period } = times()[is_signed ? 'signed' : 'keyed']
-    if (time_s !== undefined && Math.abs(time_s - now_s) <= near_s) {
-      return [at_kind, time_s]
-    }
-    const period_s = now_s - (now_s % period)
+  /** The period in which a request is kept whose time is unknown or far from ours. */
+  function periodOf(name: RequestName, now_s: number): number {
+    const { in_kind, of } = kindsOf(name)
+    const period_s = now_s - (now_s % times[of].period_s)
     const known = periods[in_kind]
     if (!known.includes(period_s)) known.unshift(period_s)
-    return [in_kind, period_s]
+    return period_s
   }
 
   /** Why a new request is refused, if it is. */
@@ -152,7 +146,8 @@ export async function openReplays(
       return undefined
     },
     applyOnce(tx, name, ops, caller, apply) {
-      const found = find(tx.store, name)
+      const at_key = atKeyOf(name)
+      const found = find(tx.store, name, at_key)
       if (found !== undefined) {
         const record = decodeReplay(found, !name.is_signed)
         if (record !== 'damaged') return repeated(tx, record, name, ops, caller, apply)
@@ -161,12 +156,17 @@ export async function openReplays(
       const refused = refusal(name)
       if (refused !== undefined) return refused
       const results = apply(tx, ops, caller)
-      const [kind, time_s] = placeOf(name, Math.floor(tx.now_ms / 1_000))
-      const key = replayKey(kind, time_s, name.caller, name.id)
+      const { at_kind, in_kind, of } = kindsOf(name)
+      const now_s = Math.floor(tx.now_ms / 1_000)
+      const own_s = name.time_s ?? Number.NEGATIVE_INFINITY
+      const is_near = at_key !== undefined && Math.abs(own_s - now_s) <= times[of].near_s
+      const time_s = is_near ? own_s : periodOf(name, now_s)
+      const key = is_near ? at_key : replayKey(in_kind, time_s, name.caller, name.id)
       const record = encodeReplay(ops, results, name.digest)
       removal.begin()
       tx.store.put(key, record)
       const bytes = key.length + record.length
+      const kind = is_near ? at_kind : in_kind
       name.kept = { kind, time_s, caller: name.caller ?? '', bytes }
       const counts = room.toSave()
       if (counts !== undefined) tx.store.put(...counts)
@@ -176,6 +176,7 @@ export async function openReplays(
     bytes: room.bytes,
     onWindow(server_s) {
       if (window_s !== 0) window_s = server_s === 0 ? 0 : Math.max(window_s, server_s)
+      times = timesOf(window_s)
     },
     work: removal,
   }
@@ -189,8 +190,17 @@ export interface Periods {
   readonly keyed_in: number[]
 }
 
-function kindsOf({ is_signed }: RequestName): [ReplayKind, keyof Periods] {
-  return is_signed ? ['signed_at', 'signed_in'] : ['keyed_at', 'keyed_in']
+const signed_kinds = { of: 'signed', at_kind: 'signed_at', in_kind: 'signed_in' } as const
+const keyed_kinds = { of: 'keyed', at_kind: 'keyed_at', in_kind: 'keyed_in' } as const
+
+function kindsOf({ is_signed }: RequestName): typeof signed_kinds | typeof keyed_kinds {
+  return is_signed ? signed_kinds : keyed_kinds
+}
+
+function atKeyOf(name: RequestName): Key | undefined {
+  const { caller, id, time_s } = name
+  if (time_s === undefined || time_s >= times_end_s) return undefined
+  return replayKey(kindsOf(name).at_kind, time_s, caller, id)
 }
 
 function readPeriods(view: View): Periods {

@@ -4,10 +4,11 @@
  * may be meant, and one that changes nothing.
  */
 import { hash } from 'node:crypto'
+import { bytesOf24 } from '../../codec/keys.ts'
 import { isOp } from '../../codec/op.ts'
 import { digestOfOps } from '../../codec/replay-record.ts'
 import { fault } from '../../core/faults.ts'
-import type { Caller, Op, OpResult } from '../../core/model.ts'
+import type { Caller, CreateOp, Op, OpResult } from '../../core/model.ts'
 import type { KeptRecord } from './replay-room.ts'
 
 export interface RequestName {
@@ -20,12 +21,11 @@ export interface RequestName {
   readonly id: string
   /** Of the ops, if the id does not cover them. */
   readonly digest: string | undefined
-  kept?: KeptRecord
+  kept: KeptRecord | undefined
 }
 
 export const request_key_chars_max = 255
 
-const signature_digits = 40
 /** A UUID of version 7 begins with its time in milliseconds. */
 const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -42,19 +42,29 @@ export function nameOf(
       caller: user ?? payer,
       ...partsOfKey(request_key),
       digest: digestOfOps(ops),
+      kept: undefined,
     }
   }
-  if (signed === undefined || !ops.some(isChange) || ops.some(isNewEachTime)) return undefined
-  const id = bytesOfHex(signed.signature.slice(0, signature_digits))
-  return { is_signed: true, caller: user, time_s: signed.timestamp_s, id, digest: undefined }
+  if (signed === undefined || !changesOnce(ops)) return undefined
+  // 96 bits: a user could at most make two requests of its own look alike.
+  const id = bytesOf24(signed.signature)
+  const { timestamp_s: time_s } = signed
+  return { is_signed: true, caller: user, time_s, id, digest: undefined, kept: undefined }
 }
 
 function isChange(op: Op | OpResult): boolean {
   return isOp(op) && op.type !== 'show'
 }
 
-function isNewEachTime(op: Op | OpResult): boolean {
-  return isOp(op) && op.type === 'create' && op.ref === undefined
+/** Whether ops change tasks, and none creates one each time that it is applied. */
+function changesOnce(ops: readonly (Op | OpResult)[]): boolean {
+  let changes = false
+  for (const op of ops) {
+    if (!isChange(op)) continue
+    if (op.type === 'create' && (op as CreateOp).ref === undefined) return false
+    changes = true
+  }
+  return changes
 }
 
 export function checkKey(key: unknown): void {
@@ -68,12 +78,8 @@ export function checkKey(key: unknown): void {
 
 function partsOfKey(key: string): Pick<RequestName, 'id' | 'time_s'> {
   if (!timed_uuid.test(key)) {
-    return { id: hash('sha256', key, 'binary'), time_s: undefined }
+    return { id: hash('sha256', key, 'binary').slice(0, 16), time_s: undefined }
   }
   const bytes = Buffer.from(key.replaceAll('-', ''), 'hex')
   return { id: bytes.toString('latin1'), time_s: Math.floor(bytes.readUIntBE(0, 6) / 1_000) }
-}
-
-function bytesOfHex(digits: string): string {
-  return Buffer.from(digits, 'hex').toString('latin1')
 }

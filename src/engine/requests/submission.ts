@@ -5,6 +5,7 @@
 import { checkOpCount } from '../../codec/op.ts'
 import { codeOf, fault, isFault, isStoreUnavailable } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult } from '../../core/model.ts'
+import type { TraceContext } from '../../core/tracing.ts'
 import type { ApplyOps, Outcome, Replays } from '../replays/replays.ts'
 import type { RequestName } from '../replays/request-name.ts'
 import { applyOps } from '../tasks/ops.ts'
@@ -34,73 +35,120 @@ export interface Submission {
   flush(): Promise<void>
 }
 
+/** A request on its way, until its promise settles. */
+interface Submitted extends QueuedRequest<Outcome> {
+  readonly ops: readonly (Op | OpResult)[]
+  readonly caller: Caller
+  /** Of a call of this process, which is counted here. */
+  readonly began_ms: number | undefined
+  readonly settle: (results: OpResult[]) => void
+  readonly fail: (reason: unknown) => void
+  name: RequestName | undefined
+  trace: TraceContext | undefined
+  /** Of `Admission.enter`. */
+  bytes: number
+}
+
 export function newSubmission(
   { limits, admission, transactions, counters, onBug }: Parts,
   replays: Replays,
   traces: Traces | undefined,
 ): Submission {
-  /** One promise per request: the rest are plain calls. */
+  /** One promise and one record per request: the rest are plain calls. */
   function submit(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
     may_wait = false,
   ): Promise<OpResult[]> {
-    return new Promise((resolve, reject) => {
-      const began_ms = may_wait ? counters.beginRequest() : 0
-      let entered_bytes = 0
-      let begin = (): void => {}
-      const refuse = (reason: unknown): void => {
-        if (may_wait) counters.countRequest('library', codeOf(reason), began_ms)
-        reject(reason)
-      }
-      let name: RequestName | undefined
-      const run = (tx: Transaction, apply: ApplyOps = applyOps): Outcome =>
-        name === undefined
-          ? apply(tx, ops, caller)
-          : replays.applyOnce(tx, name, ops, caller, apply)
-      const request: QueuedRequest<Outcome> = {
-        run,
-        resolve(outcome) {
-          admission.leave(ops.length, entered_bytes)
-          if ('code' in outcome) return refuse(outcome)
-          const is_repeat = 'is_repeat' in outcome
-          if (is_repeat) counters.countReplay()
-          else {
-            counters.countOps(outcome)
-            if (name?.kept !== undefined) replays.onKept(name.kept)
-          }
-          if (may_wait) counters.countRequest('library', 'ok', began_ms)
-          resolve(is_repeat ? outcome.results : outcome)
-        },
-        reject(error) {
-          // Reads were refused together with a write, and run again.
-          if (isFault(error) && error.code === 'no_space' && ops.every(isRead)) return begin()
-          admission.leave(ops.length, entered_bytes)
-          // After the turn of the queue, because `onBug` may call the engine or throw.
-          Promise.reject(error).catch(throwFault).catch(refuse)
-        },
+    return new Promise((settle, fail) => {
+      const request: Submitted = {
+        run: applyIn,
+        resolve: settleWith,
+        reject: retryOrFail,
+        ops,
+        caller,
+        began_ms: may_wait ? counters.beginRequest() : undefined,
+        settle,
+        fail,
+        name: undefined,
+        trace: undefined,
+        bytes: 0,
       }
       try {
         checkOpCount(ops.length, limits.ops_max)
-        name = replays.nameOf(ops, caller)
+        request.name = replays.nameOf(ops, caller)
         // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
-        const trace = may_wait ? traces?.of(caller) : caller.trace
-        begin = (): void => {
-          if (traces === undefined || trace === undefined) transactions.enter(request)
-          else traces.apply(transactions, ops, trace, run).then(request.resolve, request.reject)
-        }
-        const enter = (bytes: number): void => {
-          entered_bytes = bytes
-          begin()
-        }
+        request.trace = may_wait ? traces?.of(caller) : caller.trace
         const bytes = admission.enter(ops, caller, may_wait)
         // Queued in the turn that frees room, before later ones.
-        if (bytes === undefined) admission.wait(ops, enter, refuse)
-        else enter(bytes)
+        if (bytes === undefined) waitForRoom(request)
+        else begin(request, bytes)
       } catch (error) {
-        refuse(error)
+        refuse(request, error)
       }
     })
+  }
+
+  function waitForRoom(request: Submitted): void {
+    admission.wait(
+      request.ops,
+      (bytes) => begin(request, bytes),
+      (reason) => refuse(request, reason),
+    )
+  }
+
+  function begin(request: Submitted, bytes: number): void {
+    request.bytes = bytes
+    const { ops, trace } = request
+    if (traces === undefined || trace === undefined) transactions.enter(request)
+    else {
+      const run = (tx: Transaction, apply: ApplyOps): Outcome => applied(request, tx, apply)
+      traces.apply(transactions, ops, trace, run).then(
+        (outcome) => request.resolve(outcome),
+        (error) => request.reject(error),
+      )
+    }
+  }
+
+  function applied({ ops, caller, name }: Submitted, tx: Transaction, apply: ApplyOps): Outcome {
+    return name === undefined
+      ? apply(tx, ops, caller)
+      : replays.applyOnce(tx, name, ops, caller, apply)
+  }
+
+  function applyIn(this: Submitted, tx: Transaction): Outcome {
+    return applied(this, tx, applyOps)
+  }
+
+  function settleWith(this: Submitted, outcome: Outcome): void {
+    const { ops, bytes, name, began_ms } = this
+    admission.leave(ops.length, bytes)
+    if ('code' in outcome) return void refuse(this, outcome)
+    const is_repeat = 'is_repeat' in outcome
+    if (is_repeat) counters.countReplay()
+    else {
+      counters.countOps(outcome)
+      if (name?.kept !== undefined) replays.onKept(name.kept)
+    }
+    if (began_ms !== undefined) counters.countRequest('library', 'ok', began_ms)
+    this.settle(is_repeat ? outcome.results : outcome)
+  }
+
+  function retryOrFail(this: Submitted, error: unknown): void {
+    const { ops, bytes } = this
+    // Reads were refused together with a write, and run again.
+    const is_for_reads = isFault(error) && error.code === 'no_space' && ops.every(isRead)
+    if (is_for_reads) return void begin(this, bytes)
+    admission.leave(ops.length, bytes)
+    // After the turn of the queue, because `onBug` may call the engine or throw.
+    Promise.reject(error)
+      .catch(throwFault)
+      .catch((reason) => refuse(this, reason))
+  }
+
+  function refuse({ began_ms, fail }: Submitted, reason: unknown): void {
+    if (began_ms !== undefined) counters.countRequest('library', codeOf(reason), began_ms)
+    fail(reason)
   }
 
   function run<Result extends OpResult>(

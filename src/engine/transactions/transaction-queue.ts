@@ -102,7 +102,7 @@ export function newTransactionQueue(options: TransactionQueueOptions): Transacti
         for (let at = 0; at < started; at++) requests[at]?.resolve(results[at])
       },
       (error: unknown) => {
-        for (const { reject } of requests.slice(0, started)) reject(error)
+        for (let at = 0; at < started; at++) requests[at]?.reject(error)
       },
     )
     return started

@@ -7,6 +7,7 @@ import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
+import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
@@ -36,7 +37,7 @@ export function answer(exchange: Exchange): void {
         // An idle connection must not retain its last body.
         if (connection.reading === reading) connection.reading = undefined
         if (body === undefined) replyFault(exchange, reason)
-        else serveBody(exchange, target, body).catch((thrown) => replyFault(exchange, thrown))
+        else void serveBody(exchange, target, body)
       },
     )
     connection.reading = reading
@@ -45,12 +46,21 @@ export function answer(exchange: Exchange): void {
   }
 }
 
-/** Rejects with the fault to answer. */
+/** Answers, now or later. Never rejects. */
 function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promise<void> {
+  if (target.kind === 'signed' || target.kind === 'header_signed') {
+    return serveOps(exchange, target, body)
+  }
+  return serveOther(exchange, target, body).catch((thrown) => replyFault(exchange, thrown))
+}
+
+/** Rejects with the fault to answer. */
+function serveOther(
+  exchange: Exchange,
+  target: Exclude<BodyTarget, OpsTarget>,
+  body: Buffer,
+): Promise<void> {
   switch (target.kind) {
-    case 'signed':
-    case 'header_signed':
-      return serveOps(exchange, target, body)
     case 'sync_answer':
       return serveSyncAnswer(exchange, target, body)
     case 'webhook':
@@ -63,20 +73,21 @@ function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promis
 async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Promise<void> {
   const { context, request } = exchange
   const { engine, limits } = context
-  const caller = authenticate(engine, limits.window_ms / 1_000, target, request.headers, body)
-  const { user } = caller
-  traceRequest(exchange, target)
-  engine.checkRate(user)
-  if (context.is_sync) return serveSync(exchange, target.version, caller, body)
-  const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
-  const reservation = exchange.connection.answers.reserve(ops, user)
+  let reservation: AnswerReservation | undefined
   try {
+    const caller = authenticate(engine, limits.window_ms / 1_000, target, request.headers, body)
+    const { user } = caller
+    traceRequest(exchange, target)
+    engine.checkRate(user)
+    if (context.is_sync) return await serveSync(exchange, target.version, caller, body)
+    const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
+    reservation = exchange.connection.answers.reserve(ops, user)
     const results = await engine.submit(ops, tracedCaller(exchange, caller))
     emitRefusedOps(engine.emit, 'http', user, ops, results)
     reply(exchange, 200, renderResults(target.version, results), reservation)
   } catch (thrown) {
-    reservation.release()
-    throw thrown
+    reservation?.release()
+    replyFault(exchange, thrown)
   }
 }
 

@@ -91,10 +91,16 @@ export function attachEvents(
     // Not on `finish`, where node listens: V8 may give the array of two listeners a long life, and
     // with it all of the request.
     response.on('close', onClose)
-    const trace = newRequestTrace(context.engine)
-    const began_ms = context.engine.counters.beginRequest()
-    const common = { context, connection, request, response, began_ms, trace }
-    answer({ ...common, expects_continue, staleness: undefined })
+    answer({
+      context,
+      connection,
+      request,
+      response,
+      expects_continue,
+      began_ms: context.engine.counters.beginRequest(),
+      staleness: undefined,
+      trace: newRequestTrace(context.engine),
+    })
   }
 
   server.on('connection', onConnection)
