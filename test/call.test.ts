@@ -21,10 +21,7 @@ test('sends the ordered request and the default headers', async () => {
     ['content-type', 'application/json'],
     ['x-own', 'caf\xe9'],
   ] as const
-  const { outcome, server } = await callTo(answerJson('{"b":1.10}'), {
-    headers,
-    body: '{"a":"ж"}',
-  })
+  const { outcome, server } = await callTo(answerJson('{"b":1.10}'), { headers, body: '{"a":"ж"}' })
   assert.equal(outcome.outcome, 'done')
   assert.equal(outcome.outcome === 'done' && outcome.text, '{"b":1.10}')
   assert.equal(outcome.outcome === 'done' && outcome.status, 200)

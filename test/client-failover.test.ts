@@ -268,10 +268,7 @@ test('grpc: each address is verified by its own name', async () => {
   await named.drain()
   await assert.rejects(
     (clients[0] as Client).create({ conv_id, data: {} }, { timeout_ms: 1_000 }),
-    {
-      outcome: 'not_applied',
-      message: /127\.0\.0\.2.*altnames.*; localhost.*ECONNREFUSED/,
-    },
+    { outcome: 'not_applied', message: /127\.0\.0\.2.*altnames.*; localhost.*ECONNREFUSED/ },
   )
   for (const client of clients) await client.close()
   await foreign.drain()

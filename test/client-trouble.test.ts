@@ -366,10 +366,7 @@ describe('no server', () => {
           : { address: `127.0.0.1:${port}` }
       const target = { ...servers.targets[transport], ...at }
       const client = await connect({ ...target, retries_max: 1 })
-      await assert.rejects(client.apply([modify]), {
-        code: 'unreachable',
-        outcome: 'not_applied',
-      })
+      await assert.rejects(client.apply([modify]), { code: 'unreachable', outcome: 'not_applied' })
       await assert.rejects(
         async () => {
           for await (const _ of client.stream([[modify]])) assert.fail()

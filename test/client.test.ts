@@ -66,12 +66,7 @@ const rows: readonly (readonly [string, readonly ClientOp[], readonly object[]])
       { ref: 'REF', ...ok },
       { id: 'x', ref: 'REF', ...ok },
       { ref: 'REF', ...ok },
-      {
-        ref: 'REF',
-        proc: 'not_found_task',
-        description: 'not found task',
-        has_obj_id: false,
-      },
+      { ref: 'REF', proc: 'not_found_task', description: 'not found task', has_obj_id: false },
     ],
   ],
   [
@@ -82,12 +77,7 @@ const rows: readonly (readonly [string, readonly ClientOp[], readonly object[]])
     ],
     [
       { ref: 'REF', ...ok },
-      {
-        ref: 'REF',
-        proc: 'not_unical_ref',
-        description: 'not unical reference',
-        has_obj_id: true,
-      },
+      { ref: 'REF', proc: 'not_unical_ref', description: 'not unical reference', has_obj_id: true },
     ],
   ],
   [

@@ -61,9 +61,7 @@ describe('hostile peers', () => {
     const server = await openGrpc({ limits: { body_bytes_max: 10_000 } })
     const ops = [createOp('r', { x: 'x'.repeat(20_000) })]
     for (const encoding of [0, 2]) {
-      const client = server.connect(undefined, {
-        'grpc.default_compression_algorithm': encoding,
-      })
+      const client = server.connect(undefined, { 'grpc.default_compression_algorithm': encoding })
       assert.equal(await client.statusOf('ApplyOps', { ops }), 'RESOURCE_EXHAUSTED')
       const stream = client.stream()
       stream.on('error', () => {})

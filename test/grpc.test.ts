@@ -443,9 +443,7 @@ describe('health and reflection', () => {
       const asked = new service.grpc.reflection.v1.ServerReflection(
         server.grpc.address,
         {},
-        {
-          channelOverride: client.getChannel(),
-        },
+        { channelOverride: client.getChannel() },
       ) as { ServerReflectionInfo(): import('@grpc/grpc-js').ClientDuplexStream<object, object> }
       const call = asked.ServerReflectionInfo()
       const answers: string[] = []
@@ -477,11 +475,7 @@ describe('drain', () => {
       return server.engine.submit(...args)
     }
     const served: ServedEngine = { ...server.engine, submit }
-    const held = await serveGrpc(served, {
-      port: 0,
-      plain: true,
-      limits: { drain_ms_max: 60_000 },
-    })
+    const held = await serveGrpc(served, { port: 0, plain: true, limits: { drain_ms_max: 60_000 } })
     const client = openClient(held.address)
     const call = client.call('CreateTask', { conv_id })
     const stream = client.stream()
