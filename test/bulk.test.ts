@@ -14,6 +14,7 @@ import { memoryTree } from '../src/store/memory-tree.ts'
 import type { Tree } from '../src/store/tree.ts'
 import { type FakeClock, fakeClock } from './support/fake-clock.ts'
 import { engineOn } from './support/model-setup.ts'
+import { pick } from './support/pick.ts'
 import { fill, readAll } from './support/search-setup.ts'
 
 const count = 300
@@ -239,11 +240,10 @@ describe('a job that ends early goes on', () => {
     })
     await assert.rejects(run, { code: 'shutting_down' })
     await closing
-    const again = await engineOn(tree, { clock, background: false })
+    await using again = await engineOn(tree, { clock, background: false })
     const [left] = await again.tasks.bulkJobs()
     assert.deepEqual([left?.is_done, left?.changed], [false, 64])
     assert.deepEqual(countsOf(await again.tasks.bulk(input)), [true, live, live, 0, {}])
-    await again.close()
   })
 
   it('after a commit that failed, of which nothing is done', async () => {
@@ -267,11 +267,10 @@ describe('a job that ends early goes on', () => {
     })
     await assert.rejects(run, { code: 'store_failed' })
     fails = false
-    const again = await engineOn(below, { clock, background: false })
+    await using again = await engineOn(below, { clock, background: false })
     assert.equal((await again.tasks.bulkJobs())[0]?.changed, 64)
     assert.deepEqual(countsOf(await again.tasks.bulk(input)), [true, live, live, 0, {}])
     assert.deepEqual((await again.check()).breaches, [])
-    await again.close()
   })
 
   it('a dry run goes on by its cursor', () =>
@@ -325,7 +324,7 @@ describe('what is refused', () => {
     const clock = fakeClock()
     const bugs: unknown[] = []
     const onBug = (bug: unknown): unknown => bugs.push(bug)
-    const engine = await engineOn(tree, { clock, background: false, onBug })
+    await using engine = await engineOn(tree, { clock, background: false, onBug })
     const ids = await fill(engine, clock, count)
     const failed = (await readAll(engine, ids)).filter(({ status }) => status === 'failed')
     const [damaged, broken] = failed.slice(3).map(({ obj_id }) => obj_id) as [string, string]
@@ -342,7 +341,6 @@ describe('what is refused', () => {
     const total = failed.length
     assert.deepEqual(countsOf(job), [true, total - 1, total - 2, 0, wanted])
     assert.ok(bugs.length > 0, 'the embedder was told')
-    await engine.close()
   })
 
   it('another job under a used id, and one that runs already', () =>
@@ -426,10 +424,7 @@ it('the last hundred jobs are kept, finished ones for a day', () =>
     assert.deepEqual([ids.length, ids[0], ids.at(-1)], [100, 'job-102', 'job-3'])
     clock.advance(86_400_001)
     await engine.tasks.bulk({ action: 'cancel', filter, id: 'next day' })
-    assert.deepEqual(
-      (await engine.tasks.bulkJobs()).map(({ id }) => id),
-      ['next day'],
-    )
+    assert.deepEqual(pick(await engine.tasks.bulkJobs(), 'id'), ['next day'])
   }))
 
 describe('results of retry, move and cancel tell what they did', () => {

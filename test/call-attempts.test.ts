@@ -9,6 +9,7 @@ import { serveHttp } from '../src/http.ts'
 import { answerJson, callServer } from './support/call-server.ts'
 import { conv_id, ended, go, patient, processOf, stage, taskOf } from './support/call-stage.ts'
 import { memoryHarness } from './support/model-setup.ts'
+import { pick } from './support/pick.ts'
 import { eventually } from './support/waits.ts'
 
 test('the response is merged, and the task resumes', () =>
@@ -20,10 +21,7 @@ test('the response is merged, and the task resumes', () =>
     const task = await ended(engine, obj_id)
     assert.equal(task.node_id, 'done')
     assert.equal(task.data_text, '{"a":2,"c":3,"b":1.10}')
-    assert.deepEqual(
-      server.asked.map(({ path, body }) => [path, body]),
-      [['/1', '{"id":1}']],
-    )
+    assert.deepEqual(pick(server.asked, 'path', 'body'), [['/1', '{"id":1}']])
   }))
 
 const answers: [what: string, answer: Parameters<typeof callServer>[0], description: string][] = [
@@ -238,8 +236,8 @@ test('a job survives reopening, under its key', async () => {
   await eventually(async () => (await engine.check()).counts.outbox === 1)
   await engine.close()
 
-  const again = await harness.open()
-  const second = await callServer(answerJson('{"came":"later"}'), { port: first.port })
+  await using again = await harness.open()
+  await using second = await callServer(answerJson('{"came":"later"}'), { port: first.port })
   harness.clock.advance(1_000)
   assert.deepEqual((await ended(again, obj_id)).data, { came: 'later' })
   assert.equal(
@@ -247,35 +245,31 @@ test('a job survives reopening, under its key', async () => {
     first.asked[0]?.headers['idempotency-key'],
   )
   assert.deepEqual((await again.check()).breaches, [])
-  await again.close()
-  await second.close()
 })
 
 test('a call aborted by closing is made again after the next opening', async () => {
   const hanging = patient()
-  const server = await callServer(hanging.answer)
+  await using server = await callServer(hanging.answer)
   const harness = memoryHarness({ allow_hosts: [server.host] })
   const engine = await harness.open()
   await engine.processes.put(processOf({ url: server.url }))
   const { obj_id } = await engine.create({ conv_id, data: {} })
   await eventually(() => server.asked.length === 1)
   await engine.close()
-  const again = await harness.open()
+  await using again = await harness.open()
   await eventually(() => server.asked.length === 2)
   hanging.open.shift()
   hanging.letGo('{"a":1}')
   assert.deepEqual((await ended(again, obj_id)).data, { a: 1 })
   const [one, two] = server.asked.map(({ headers }) => headers['idempotency-key'])
   assert.equal(one, two)
-  await again.close()
-  await server.close()
 })
 
 /** Creates so many tasks, and lets the server go on eventually each has ended. */
 
 test('a process reaches a callback address of its own server, and nothing else there', async () => {
   const harness = memoryHarness({})
-  const engine = await harness.open()
+  await using engine = await harness.open()
   const server = await serveHttp(engine, { port: 0 })
   await engine.processes.put(processOf({ type: 'api_callback' }, { obj_id: 'waits' }))
   await engine.processes.put(
@@ -303,7 +297,6 @@ test('a process reaches a callback address of its own server, and nothing else t
   assert.equal(await call(url), 'done')
   assert.deepEqual((await ended(engine, id, 'waits')).data, { obj_id: id, paid: 'yes' })
   await server.drain()
-  await engine.close()
 })
 
 test('format corezoid: the task goes out signed, res_data comes in', () =>

@@ -39,7 +39,7 @@ test('a client certificate is presented, on connections of its own', async () =>
   )
   const names: unknown[] = []
   const sockets = new Set<unknown>()
-  const server = await callServer(
+  await using server = await callServer(
     (_asked, request, response) => {
       names.push((request.socket as TLSSocket).getPeerCertificate().subject?.CN)
       sockets.add(request.socket)
@@ -70,7 +70,6 @@ test('a client certificate is presented, on connections of its own', async () =>
   assert.deepEqual(names, ['one', 'two', 'one'])
   assert.equal(sockets.size, 2)
   await executor.close()
-  await server.close()
 })
 
 test('certificates are verified, whatever the environment says', async () => {
@@ -117,7 +116,7 @@ test('certificates are verified, whatever the environment says', async () => {
 
 test('connections are reused, and closed with the executor', async () => {
   const sockets = new Set<unknown>()
-  const server = await callServer((_asked, request, response) => {
+  await using server = await callServer((_asked, request, response) => {
     sockets.add(request.socket)
     response.end('{}')
   })
@@ -134,11 +133,10 @@ test('connections are reused, and closed with the executor', async () => {
   await executor.close()
   const [socket] = sockets as Set<Socket>
   if (!socket?.destroyed) await new Promise((resolve) => socket?.once('close', resolve))
-  await server.close()
 })
 
 test('an idle connection that the server closed is no failure of a GET', async () => {
-  const server = await callServer((_asked, request, response) => {
+  await using server = await callServer((_asked, request, response) => {
     response.end('{}')
     // Closes without announcing it in the response.
     response.on('finish', () => setImmediate(() => request.socket.resetAndDestroy()))
@@ -150,13 +148,12 @@ test('an idle connection that the server closed is no failure of a GET', async (
     assert.equal(failureOf(await executor.run(get, { key: call_key, signal })), 'done', `${n}`)
   }
   await executor.close()
-  await server.close()
 })
 
 test('what a server has seen on a kept connection is not sent again', async () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     let left = 1
-    const server = await callServer((_asked, request, response) => {
+    await using server = await callServer((_asked, request, response) => {
       if (left-- > 0) response.end('{}')
       else request.socket.resetAndDestroy()
     })
@@ -171,12 +168,11 @@ test('what a server has seen on a kept connection is not sent again', async () =
     )
     assert.equal(server.asked.length, 2, method)
     await executor.close()
-    await server.close()
   }
 })
 
 test('closing aborts running calls', async () => {
-  const server = await callServer(() => {})
+  await using server = await callServer(() => {})
   const executor = executorOf({ allow_hosts: [server.host] })
   const running = executor.run(requestOf(server.url), {
     key: call_key,
@@ -185,5 +181,4 @@ test('closing aborts running calls', async () => {
   while (server.asked.length === 0) await new Promise((resolve) => setImmediate(resolve))
   await executor.close()
   assert.equal(failureOf(await running), 'hardware api_fatal_error')
-  await server.close()
 })

@@ -15,6 +15,12 @@ function compiled(definition: object): { logic: Logic; mistakes: string[]; warni
   return { logic, mistakes: report.mistakes, warnings: report.warnings }
 }
 
+/** What is sent; or undefined where the logic does not come to that. */
+function requestOf(definition: object, data = '{}'): CallRequest | undefined {
+  const made = compiled(definition).logic.job?.order(contextOf(data))
+  return made !== undefined && 'job' in made && made.job === 'call' ? made.request : undefined
+}
+
 /** The request as a line followed by its headers; or the tag of a failed expansion. */
 function requested(definition: object, data: string): string[] {
   const { logic, mistakes } = compiled(definition)
@@ -23,14 +29,8 @@ function requested(definition: object, data: string): string[] {
   if (made === undefined || 'command' in made) {
     return made?.command === 'fail' ? [made.error_type, made.tag] : ['nothing']
   }
-  assert.ok(made.job === 'call')
-  const { method, headers, body }: CallRequest = made.request
-  const line = `${method} ${made.request.url}`
-  return [
-    line,
-    ...headers.map((header) => header.join(': ')),
-    ...(body === undefined ? [] : [body]),
-  ]
+  const { method, url: to, headers, body = [] } = requestOf(definition, data) as CallRequest
+  return [`${method} ${to}`, ...headers.map((header) => header.join(': '))].concat(body)
 }
 
 const json = 'content-type: application/json'
@@ -40,174 +40,174 @@ const xml = { content_type: 'application/xml' }
 const prolog = '<?xml version="1.0" encoding="UTF-8"?>'
 const sys = '{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":""}'
 
-const requests: [what: string, definition: object, data: string, request: string[]][] = [
-  ['nothing to send', {}, '{}', [`POST ${url}`, json, '{}']],
+type Asked = [what: string, definition: object, request: string[], data?: string]
+const requests: Asked[] = [
+  ['nothing to send', {}, [`POST ${url}`, json, '{}']],
   [
     'extra with types, as JSON',
     {
       extra: { a: '{{a}}', n: '7', t: 'x{{b}}', '{{k}}': 'v', o: '{"x":{{a}}}' },
       extra_type: { n: 'number', o: 'object' },
     },
-    '{"a":1.10,"b":true,"k":"key"}',
     [`POST ${url}`, json, '{"a":1.10,"n":7,"t":"xtrue","key":"v","o":{"x":1.10}}'],
+    '{"a":1.10,"b":true,"k":"key"}',
   ],
   [
     'extra as a form',
     { content_type: 'application/x-www-form-urlencoded', extra: { a: '{{a}}', 'b.c[0]': '{{o}}' } },
-    '{"a":"ж&=","o":{"x":1.10}}',
     [`POST ${url}`, form, 'a=%D0%B6%26%3D&b.c%5B0%5D=%7B%22x%22%3A1.10%7D'],
+    '{"a":"ж&=","o":{"x":1.10}}',
   ],
   [
     'a form by the header alone',
     { extra_headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, extra: { a: '1' } },
-    '{}',
     [`POST ${url}`, form, 'a=1'],
   ],
   [
     'GET puts extra into the query',
     { method: 'get', url: `${url}?p=1#top`, extra: { a: '{{a}}', b: 'c&d' } },
-    '{"a":[1]}',
     [`GET ${url}?p=1&a=%5B1%5D&b=c%26d#top`],
+    '{"a":[1]}',
   ],
-  ['GET without extra', { method: 'GET', extra: {} }, '{}', [`GET ${url}`]],
-  ['HEAD as GET', { method: 'HEAD', extra: { a: '1' } }, '{}', [`HEAD ${url}?a=1`]],
-  ['DELETE without extra has no body', { method: 'DELETE', extra: [] }, '{}', [`DELETE ${url}`]],
+  ['GET without extra', { method: 'GET', extra: {} }, [`GET ${url}`]],
+  ['HEAD as GET', { method: 'HEAD', extra: { a: '1' } }, [`HEAD ${url}?a=1`]],
+  ['DELETE without extra has no body', { method: 'DELETE', extra: [] }, [`DELETE ${url}`]],
   [
     'DELETE with extra',
     { method: 'DELETE', extra: { a: '1' } },
-    '{}',
     [`DELETE ${url}`, json, '{"a":"1"}'],
   ],
   [
     'raw: the whole body from one template',
     { format: 'raw', raw_body: '{{body}}', content_type: 'application/json' },
-    '{"body":{"a":1.10}}',
     [`POST ${url}`, json, '{"a":1.10}'],
+    '{"body":{"a":1.10}}',
   ],
   [
     'raw: what is put into JSON stays data',
     { format: 'raw', raw_body: '{"name":"{{name}}","n":{{n}}}' },
-    '{"name":"\\",\\"admin\\":\\"","n":"1"}',
     [`POST ${url}`, json, '{"name":"\\",\\"admin\\":\\"","n":1}'],
+    '{"name":"\\",\\"admin\\":\\"","n":"1"}',
   ],
   [
     'raw: no member can be put into JSON',
     { format: 'raw', raw_body: '{"n":{{n}}}' },
-    '{"n":"1,\\"admin\\":true"}',
     ['software', 'api_wrong_convert_param'],
+    '{"n":"1,\\"admin\\":true"}',
   ],
   [
     'raw: any other text as it is',
     { format: 'raw', raw_body: '<a>{{a}}</a>', content_type: 'text/xml' },
-    '{"a":"{{b}}","b":"x"}',
     [`POST ${url}`, 'content-type: text/xml', '<a>{{b}}</a>'],
+    '{"a":"{{b}}","b":"x"}',
   ],
   [
     'the names of the task where it is asked for',
     { send_sys: true, extra: { a: '1' } },
-    '{}',
     [`POST ${url}`, json, `{"a":"1","sys":${sys}}`],
   ],
-  ['GET names no task', { send_sys: true, method: 'GET' }, '{}', [`GET ${url}`]],
+  ['GET names no task', { send_sys: true, method: 'GET' }, [`GET ${url}`]],
   [
     'a form names no task',
     { send_sys: true, content_type: form.slice(14), extra: { a: '1' } },
-    '{}',
     [`POST ${url}`, form, 'a=1'],
   ],
   ...['application/xml', 'text/xml; charset=utf-8', 'application/soap+xml', 'soap/xml'].map(
-    (content_type): [string, object, string, string[]] => [
+    (content_type): Asked => [
       `${content_type}: extra as XML`,
       { content_type, send_sys: true, extra: { '{{r}}': '{{v}}' } },
-      '{"r":"root","v":{"@a":1.10,"item":[{"@b":"2","#value":"<t>"},null]}}',
       [
         `POST ${url}`,
         `content-type: ${content_type}`,
         `${prolog}<root a="1.10"><item b="2">&lt;t&gt;</item><item></item></root>`,
       ],
+      '{"r":"root","v":{"@a":1.10,"item":[{"@b":"2","#value":"<t>"},null]}}',
     ],
   ),
   [
     'XML by the header alone',
     { extra_headers: { 'content-type': 'text/xml' }, extra: { a: 'x' } },
-    '{}',
     [`POST ${url}`, 'content-type: text/xml', `${prolog}<a>x</a>`],
   ],
-  ['XML: GET has a query', { ...xml, method: 'GET', extra: { a: '1' } }, '{}', [`GET ${url}?a=1`]],
+  ['XML: GET has a query', { ...xml, method: 'GET', extra: { a: '1' } }, [`GET ${url}?a=1`]],
   ...[{}, { a: '1', b: '2' }, { 'a b': '1' }, { a: '{{list}}' }, { a: '{{control}}' }].map(
-    (extra): [string, object, string, string[]] => [
-      `XML that is none: ${JSON.stringify(extra)}`,
+    (extra): Asked => [
+      `invalid XML: ${JSON.stringify(extra)}`,
       { ...xml, extra },
-      '{"list":[1],"control":"\\u0001"}',
       ['hardware', 'api_bind_error'],
+      '{"list":[1],"control":"\\u0001"}',
     ],
   ),
-  ...['json', '', null].map((format): [string, object, string, string[]] => [
-    `format ${format}`,
-    { format, extra: { a: '{{a}}' } },
-    '{"a":1}',
-    [`POST ${url}`, 'content-type: application/json', '{"a":1}'],
-  ]),
-  ['raw: GET has no body', { format: 'raw', method: 'GET', raw_body: 'x' }, '{}', [`GET ${url}`]],
+  ...['json', '', null].map(
+    (format): Asked => [
+      `format ${format}`,
+      { format, extra: { a: '{{a}}' } },
+      [`POST ${url}`, 'content-type: application/json', '{"a":1}'],
+      '{"a":1}',
+    ],
+  ),
+  ['raw: GET has no body', { format: 'raw', method: 'GET', raw_body: 'x' }, [`GET ${url}`]],
   [
-    'url and headers from the data, which is no template',
+    'url and headers from the data, which is not a template',
     { url: '{{u}}/{{id}}', extra_headers: { 'X-{{h}}': 'Bearer {{t}}', n: 7, e: '{{none}}' } },
-    '{"u":"http://b.example","id":"{{t}}","h":"A","t":"{{u}}"}',
     ['POST http://b.example/{{t}}', 'x-a: Bearer {{u}}', 'n: 7', json, '{}'],
+    '{"u":"http://b.example","id":"{{t}}","h":"A","t":"{{u}}"}',
   ],
   [
     'what the connection sets itself is left out',
     { extra_headers: { Host: 'b', 'content-length': '1', '{{h}}': 'x', 'X-A': '1' } },
-    '{"h":"Transfer-Encoding"}',
     [`POST ${url}`, 'x-a: 1', json, '{}'],
+    '{"h":"Transfer-Encoding"}',
   ],
-  ...['a\r\nb: c', 'a\nb', 'a\u0000', 'ж'].map((value): [string, object, string, string[]] => [
-    `a header of ${JSON.stringify(value)}`,
-    { extra_headers: { 'x-a': '{{a}}' } },
-    JSON.stringify({ a: value }),
-    ['hardware', 'api_bind_error'],
-  ]),
+  ...['a\r\nb: c', 'a\nb', 'a\u0000', 'ж'].map(
+    (value): Asked => [
+      `a header of ${JSON.stringify(value)}`,
+      { extra_headers: { 'x-a': '{{a}}' } },
+      ['hardware', 'api_bind_error'],
+      JSON.stringify({ a: value }),
+    ],
+  ),
   [
-    'a name of a header that is none',
+    'an invalid name of a header',
     { extra_headers: { '{{a}}': 'x' } },
-    '{"a":"x y"}',
     ['hardware', 'api_bind_error'],
+    '{"a":"x y"}',
   ],
   [
     'a failed conversion',
     { extra: { a: '{{a}}' }, extra_type: { a: 'number' } },
-    '{"a":"x"}',
     ['software', 'api_wrong_convert_param'],
+    '{"a":"x"}',
   ],
   [
     'an expansion over the size of a task',
     { extra: { a: '{{a}}{{a}}{{a}}' } },
-    JSON.stringify({ a: 'x'.repeat(60_000) }),
     ['software', 'api_task_size_overflow_limit'],
+    JSON.stringify({ a: 'x'.repeat(60_000) }),
   ],
   [
     'corezoid: the task in its envelope, always by POST',
     { format: 'corezoid', method: 'GET' },
-    '{"a":1.10}',
     [
       `POST ${url}`,
       json,
       '{"ops":[{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":"","type":"data","data":{"a":1.10}}]}',
     ],
+    '{"a":1.10}',
   ],
   [
     'corezoid: with what extra adds',
     { format: 'corezoid', extra: { b: '{{a}}' } },
-    '{"a":1}',
     [
       `POST ${url}`,
       json,
       '{"ops":[{"ref":"order-1","obj_id":"","conv_id":"1234","node_id":"","type":"data","data":{"a":1},"extra":{"b":1}}]}',
     ],
+    '{"a":1}',
   ],
 ]
 
-for (const [what, definition, data, expected] of requests) {
+for (const [what, definition, expected, data = '{}'] of requests) {
   test(`request: ${what}`, () => assert.deepEqual(requested(definition, data), expected))
 }
 
@@ -224,11 +224,8 @@ const signed: [definition: object, sign: unknown][] = [
 ]
 
 for (const [definition, sign] of signed) {
-  test(`signed: ${JSON.stringify(definition)}`, () => {
-    const made = compiled(definition).logic.job?.order(contextOf('{"s":"from data"}'))
-    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
-    assert.deepEqual(made.request.sign, sign)
-  })
+  test(`signed: ${JSON.stringify(definition)}`, () =>
+    assert.deepEqual(requestOf(definition, '{"s":"from data"}')?.sign, sign))
 }
 
 for (const [cert_pem, expected] of [
@@ -236,43 +233,35 @@ for (const [cert_pem, expected] of [
   ['PEM', 'PEM'],
   ['{{pem}}', 'from data'],
   ['{{none}}', undefined],
-] as const) {
+]) {
   test(`the certificate ${JSON.stringify(cert_pem)} is ${expected}`, () => {
-    const made = compiled({ cert_pem }).logic.job?.order(contextOf('{"pem":"from data"}'))
-    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
-    assert.equal(made.request.cert_pem, expected)
-    assert.ok(!JSON.stringify([made.request.headers, made.request.url]).includes('PEM'))
+    const request = requestOf({ cert_pem }, '{"pem":"from data"}')
+    assert.ok(request)
+    assert.equal(request.cert_pem, expected)
+    assert.ok(!JSON.stringify([request.headers, request.url]).includes('PEM'))
   })
 }
 
 for (const [given, threads_max] of [
-  [undefined, 0],
+  [null, 0],
   [5, 5],
   ['7', 7],
   [0, 0],
-] as const) {
+]) {
   test(`max_threads ${given} is ${threads_max}`, () => {
-    const made = compiled({ max_threads: given ?? null }).logic.job?.order(contextOf('{}'))
-    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
-    assert.equal(made.request.threads_max, threads_max)
-    const older = compiled({ max_theads: given ?? null }).logic.job?.order(contextOf('{}'))
-    assert.deepEqual(older, made)
+    for (const name of ['max_threads', 'max_theads']) {
+      assert.equal(requestOf({ [name]: given })?.threads_max, threads_max, name)
+    }
   })
 }
 
-for (const [given, retry] of [
-  [undefined, { attempts_max: 1, backoff_ms: 1_000 }],
-  [{ attempts_max: 3 }, { attempts_max: 3, backoff_ms: 1_000 }],
-  [
-    { attempts_max: 100, backoff_ms: 300_000 },
-    { attempts_max: 100, backoff_ms: 300_000 },
-  ],
+for (const [retry, more] of [
+  [null, { attempts_max: 1, backoff_ms: 1_000 }],
+  [{ attempts_max: 3 }, { backoff_ms: 1_000 }],
+  [{ attempts_max: 100, backoff_ms: 300_000 }, {}],
 ] as const) {
-  test(`retry ${JSON.stringify(given)}: ${retry.attempts_max} attempts`, () => {
-    const made = compiled({ retry: given ?? null }).logic.job?.order(contextOf('{}'))
-    assert.ok(made !== undefined && 'job' in made && made.job === 'call')
-    assert.deepEqual(made.request.retry, retry)
-  })
+  test(`retry ${JSON.stringify(retry)}`, () =>
+    assert.deepEqual(requestOf({ retry })?.retry, { ...retry, ...more }))
 }
 
 const mistakes: [definition: object, starts: string][] = [
@@ -352,10 +341,7 @@ const done = (text: string, status = 200, type = 'application/json'): JobOutcome
   outcome: 'done',
   text,
   status,
-  headers: [
-    ['content-type', type],
-    ['x-left', '7'],
-  ],
+  headers: Object.entries({ 'content-type': type, 'x-left': '7' }),
   figures: { exec_ms: 1.5, request_bytes: 2, status, response_bytes: text.length },
 })
 const form_type = 'application/x-www-form-urlencoded'
@@ -377,7 +363,8 @@ const no_request_proc =
   'software api_no_request_proc: Bad request_proc tag. ' +
   'Please fill request_proc=ok for your answer. If you want to put error use proc!=ok'
 
-const answers: [what: string, definition: object, outcome: JobOutcome, becomes: string][] = [
+type Answered = [what: string, definition: object, outcome: JobOutcome, becomes: string]
+const answers: Answered[] = [
   ['an object', {}, done('{"b":1.10,"c":null}'), '{"a":1,"b":1.10,"c":null}'],
   ['201', {}, done('{"c":3}', 201), '{"a":1,"b":2,"c":3}'],
   ['202', {}, done('{"c":3}', 202), '{"a":1,"b":2,"c":3}'],
@@ -413,26 +400,17 @@ const answers: [what: string, definition: object, outcome: JobOutcome, becomes: 
   ],
   ['a number', {}, done('7'), invalid('7')],
   ...[{}, { rfc_format: true }, mapped({ c: '{{body.c}}' }, { c: 'string' })].flatMap(
-    (definition): [string, object, JobOutcome, string][] => {
-      const what = JSON.stringify(definition)
+    (definition): Answered[] => {
+      const what = `without a body: ${JSON.stringify(definition)}`
       const empty = invalid('the answer is empty')
       const is_mapped = 'response' in definition
       const set = is_mapped ? '{"a":1,"b":2,"c":""}' : '{"a":1,"b":2}'
+      const by_rfc = { ...definition, rfc_format: true }
       return [
-        [`200 without a body: ${what}`, definition, done(''), is_mapped ? set : empty],
-        [`202 without a body: ${what}`, definition, done('', 202), set],
-        [
-          `201 without a body, by the RFC: ${what}`,
-          { ...definition, rfc_format: true },
-          done('', 201),
-          empty,
-        ],
-        [
-          `202 without a body, by the RFC: ${what}`,
-          { ...definition, rfc_format: true },
-          done('', 202),
-          set,
-        ],
+        [`200 ${what}`, definition, done(''), is_mapped ? set : empty],
+        [`202 ${what}`, definition, done('', 202), set],
+        [`201, by the RFC, ${what}`, by_rfc, done('', 201), empty],
+        [`202, by the RFC, ${what}`, by_rfc, done('', 202), set],
       ]
     },
   ),

@@ -10,9 +10,10 @@ import {
   requestOf,
 } from './support/call-executor.ts'
 import { answerJson, callServer } from './support/call-server.ts'
+import { pick } from './support/pick.ts'
 
 test('URLs of our own are reached, and no others of their host', async () => {
-  const server = await callServer(answerJson())
+  await using server = await callServer(answerJson())
   const own_urls = new Set<string>()
   const executor = executorOf({ own_urls })
   const signal = new AbortController().signal
@@ -26,12 +27,8 @@ test('URLs of our own are reached, and no others of their host', async () => {
   for (const path of [...others, ...climbing]) {
     assert.equal(await run(path), 'bad 127.0.0.1', path)
   }
-  assert.deepEqual(
-    server.asked.map(({ path }) => path),
-    ['/own/x?y=1'],
-  )
+  assert.deepEqual(pick(server.asked, 'path'), ['/own/x?y=1'])
   await executor.close()
-  await server.close()
 })
 
 test('an attempt looks the address up once and connects to it', async () => {

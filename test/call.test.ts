@@ -233,7 +233,7 @@ test('a name lookup that never ends times out', async () => {
 })
 
 test('no description contains a secret', async () => {
-  const server = await callServer(status(500, {}, 's3cret'))
+  await using server = await callServer(status(500, {}, 's3cret'))
   const url = `http://u:s3cret@${server.host}/s3cret?k=s3cret`
   const sign = { conv_id: '1', secret: 's3cret' }
   const headers = [['x-s3cret', 's3cret']] as const
@@ -247,7 +247,6 @@ test('no description contains a secret', async () => {
     if (text === 's3cret://x') continue
     assert.ok(!JSON.stringify(outcome).includes('s3cret'), JSON.stringify(outcome))
   }
-  await server.close()
 })
 
 const typed = (type: string, body: string | Buffer): Answerer => {

@@ -52,7 +52,7 @@ test('a taken port and invalid certificates exit 3, and the other server is clos
 
   await run(['certs', 'client', certs, 'billing'])
   const { port } = new URL(String(http))
-  const client = await connect({
+  await using client = await connect({
     address: String(grpc),
     ca: join(certs, 'ca.crt'),
     cert: join(certs, 'billing.crt'),
@@ -70,7 +70,6 @@ test('a taken port and invalid certificates exit 3, and the other server is clos
     rowsOf(started.out).map((line) => [line.http, line.grpc]),
     [[http, grpc]],
   )
-  await client.close()
 })
 
 test('the demo makes certificates once, and its line works as it is', async () => {

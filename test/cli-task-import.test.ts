@@ -13,6 +13,7 @@ import type { Admin } from '../src/server/admin/verbs.ts'
 import type { RawOp } from '../src/task-operations/task-actions.ts'
 import { callback_process } from './support/cli-process.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
+import { pick } from './support/pick.ts'
 
 const folder = tempFolder()
 after(() => folder.remove())
@@ -155,7 +156,7 @@ test('a few batches are sent at once, in order, and no further lines are read', 
     Array.from({ length: 5000 }, (_, n) => `{"n":${n}}`),
   )
   assert.deepEqual(
-    rowsOf(out).map(({ line }) => line),
+    pick(rowsOf(out), 'line'),
     Array.from({ length: 5000 }, (_, n) => n + 1),
   )
 })

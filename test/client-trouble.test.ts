@@ -54,12 +54,12 @@ const repeats: readonly (readonly [Code, readonly ClientOp[], number, number, nu
 ]
 
 test('a wait for a result goes on after a drain, and is given up with its client', async () => {
-  const servers = await openClientServers(join(folder.path, 'waits'))
+  await using servers = await openClientServers(join(folder.path, 'waits'))
   const { engine, targets } = servers
   const { obj_id = '' } = await engine.create({ conv_id, data: {} })
   const target = { conv_id, obj_id }
   const { address } = targets.grpc
-  const client = await connect(targets.grpc)
+  await using client = await connect(targets.grpc)
   const wait = client.result(target)
   const given_up = assert.rejects(servers.clients.grpc.result(target), { code: 'unreachable' })
   await client.task(target)
@@ -71,9 +71,7 @@ test('a wait for a result goes on after a drain, and is given up with its client
   await engine.modify({ ...target, data: {} })
   // It may end before the client is back.
   assert.equal((await wait).status, 'processed')
-  await client.close()
   await again.drain()
-  await servers.close()
 })
 
 for (const keeps of [false, true]) {
@@ -123,10 +121,9 @@ for (const keeps of [false, true]) {
       test(`${transport}: none with retries_max 0`, async () => {
         calls = 0
         code = 'store_failed'
-        const client = await connect({ ...servers.targets[transport], retries_max: 0 })
+        await using client = await connect({ ...servers.targets[transport], retries_max: 0 })
         await assert.rejects(client.apply([named]), { code: 'store_failed', outcome: 'unknown' })
         assert.equal(calls, 1)
-        await client.close()
       })
     }
   })
@@ -365,7 +362,7 @@ describe('no server', () => {
           ? { url: `http://127.0.0.1:${port}` }
           : { address: `127.0.0.1:${port}` }
       const target = { ...servers.targets[transport], ...at }
-      const client = await connect({ ...target, retries_max: 1 })
+      await using client = await connect({ ...target, retries_max: 1 })
       await assert.rejects(client.apply([modify]), { code: 'unreachable', outcome: 'not_applied' })
       await assert.rejects(
         async () => {
@@ -373,7 +370,6 @@ describe('no server', () => {
         },
         { code: 'unreachable' },
       )
-      await client.close()
     })
 
     test(`${transport}: the fault of a server that has drained`, async () => {
@@ -391,12 +387,10 @@ describe('no server', () => {
   }
 
   test('grpc: a server of another authority or name is refused', async () => {
-    const other = await openClientServers(join(folder.path, 'other'))
+    await using other = await openClientServers(join(folder.path, 'other'))
     const { ca } = other.targets.grpc as { ca: string }
     const target = { ...servers.targets.grpc, ca, retries_max: 0 } as never
-    const client = await connect(target)
+    await using client = await connect(target)
     await assert.rejects(client.apply([modify]), { code: 'unreachable', outcome: 'not_applied' })
-    await client.close()
-    await other.close()
   })
 })

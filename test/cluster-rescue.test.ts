@@ -64,11 +64,10 @@ async function newCluster() {
 
 async function judge(path: string, key_path: string): Promise<void> {
   if (path !== key_path) copyFileSync(`${key_path}.key`, `${path}.key`)
-  const engine = await openEngine(path)
+  await using engine = await openEngine(path)
   assert.equal((await engine.tasks.count({ conv_id })).total, made)
   assert.equal((await engine.users.list()).length, 1)
   assert.deepEqual((await engine.check()).breaches, [])
-  await engine.close()
 }
 
 test('the database is lost for good: each way to the data of its nodes', { skip }, async () => {

@@ -307,7 +307,7 @@ describe('in the engine', () => {
 
   test('ops are answered while code loops', async () => {
     const harness = await codeHarness({ code_ms_max: 3_600_000 }, bugs)
-    const engine = await harness.open()
+    await using engine = await harness.open()
     await engine.processes.put(codeProcess('for (;;);'))
     const { obj_id } = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
     const order = await harness.order()
@@ -319,7 +319,6 @@ describe('in the engine', () => {
     }
     const task = await engine.task({ conv_id: 1, obj_id: obj_id as string })
     assert.deepEqual([task?.node_id, task?.status], ['code', 'delayed'])
-    await engine.close()
   })
 
   /** Until the code that was let go has been answered and its outcome looked at. */

@@ -38,7 +38,7 @@ type Files = Map<string, Buffer>
 /** The commit log goes on, into the file and beyond what it holds, and the file is put back. */
 async function goOn(files: Files, path: string): Promise<void> {
   lay(path, files)
-  const engine = await openEngine(path)
+  await using engine = await openEngine(path)
   for (let round = 0; round < 3; round++) {
     await engine.create({ conv_id: 1234, data: {} })
     // A copy is of the data file, so the commit log is brought into that first.
@@ -46,7 +46,6 @@ async function goOn(files: Files, path: string): Promise<void> {
   }
   await engine.create({ conv_id: 1234, data: {} })
   for (const end of ['-log-0', '-log-1']) files.set(end, readFileSync(path + end))
-  await engine.close()
 }
 
 const damage = (at: (bytes: Buffer) => number) => (files: Files) => {

@@ -83,7 +83,7 @@ describe('connections of one address', () => {
   })
 
   test('the operator’s listener: one more is closed', async () => {
-    const engine = await openEngine(':memory:')
+    await using engine = await openEngine(':memory:')
     const server = await serveOperator(engine, { port: 0, limits })
     const { port } = server.address
     const kept = [await open(port, '127.0.0.1'), await open(port, '127.0.0.1')]
@@ -95,7 +95,6 @@ describe('connections of one address', () => {
     assert.match(String((await once(other, 'data'))[0]), /^HTTP\/1\.1 200 /)
     for (const socket of [...kept, other]) socket.destroy()
     await server.drain()
-    await engine.close()
   })
 })
 
@@ -171,7 +170,7 @@ describe('the operator’s listener drops', () => {
   ]
   for (const [whom, bytes] of rows) {
     test(whom, async () => {
-      const engine = await openEngine(':memory:')
+      await using engine = await openEngine(':memory:')
       const bounds = { idle_ms_max: 150, header_ms_max: 60_000 }
       const server = await serveOperator(engine, { port: 0, limits: bounds })
       const socket = await open(server.address.port, '127.0.0.1')
@@ -184,7 +183,6 @@ describe('the operator’s listener drops', () => {
       await closed
       clearInterval(poke)
       await server.drain()
-      await engine.close()
     })
   }
 })

@@ -20,6 +20,7 @@ import {
 } from './support/console-harness.ts'
 import { exchange } from './support/http-raw.ts'
 import { conv_id } from './support/http-server.ts'
+import { pick } from './support/pick.ts'
 
 let harness: ConsoleHarness
 before(async () => {
@@ -58,7 +59,7 @@ describe('users', () => {
       assert.equal(await signInCode({ user: typed, secret: user }), 'bad_signature')
     }
     assert.deepEqual(
-      harness.told.map(({ event, user }) => [event, user]),
+      pick(harness.told, 'event', 'user'),
       Array(3).fill(['request_refused', undefined]),
     )
   })
@@ -240,13 +241,12 @@ describe('an embedder who says who it is', () => {
       if (bugs.length < said.length) return said[bugs.length] as Authorized
       throw new Error('no table')
     }
-    const broken = await openHarness({ authorize, onBug: (bug) => void bugs.push(bug) })
+    await using broken = await openHarness({ authorize, onBug: (bug) => void bugs.push(bug) })
     for (let count = 1; count <= said.length + 1; count++) {
       const { status, text, headers } = await broken.ask('/console/session')
       assert.deepEqual([status, bugs.length, headers['set-cookie']], [500, count, undefined])
       assert.doesNotMatch(text, /no table/)
     }
-    await broken.close()
   })
 
   test('the page says its base, and is at no other', async () => {
@@ -305,7 +305,7 @@ describe('what the log tells of acts', () => {
   })
 
   test('a session that only looks, whoever asks', async () => {
-    const only = await openHarness({ right_max: 'look' })
+    await using only = await openHarness({ right_max: 'look' })
     const { id: user, secret } = await only.engine.users.add()
     await only.engine.users.console(user, 'administer')
     for (const as of [await only.as('administer'), await only.signIn({ user, secret })]) {
@@ -313,7 +313,6 @@ describe('what the log tells of acts', () => {
       assert.equal((await only.call('resume', { conv_id }, as)).status, 403)
       assert.equal((await only.call('tasks', {}, as)).status, 200)
     }
-    await only.close()
   })
 })
 

@@ -152,7 +152,7 @@ describe('it ends', () => {
 
   test('when the embedder names somebody else', async () => {
     let name = 'ann'
-    const own = await openHarness({ authorize: () => ({ name, right: 'look' }) })
+    await using own = await openHarness({ authorize: () => ({ name, right: 'look' }) })
     const { headers } = await own.ask('/console/session')
     const [cookie = ''] = headers['set-cookie']?.[0]?.split(';') ?? []
     const view = await own.live('view=overview', { ...me, cookie })
@@ -167,28 +167,25 @@ describe('it ends', () => {
       await settled()
     }
     await ended
-    await own.close()
   })
 
   test('with the page, which serves no more then', async () => {
-    const own = await openHarness()
+    await using own = await openHarness()
     const as = await own.as('look')
     const views = [await own.live('view=overview', as), await own.live('view=overview', as)]
     for (const view of views) await view.next()
     own.console.close()
     for (const view of views) assert.equal(await view.next(), undefined)
     assert.equal(await own.codeOf('/console/session', { as }), 'shutting_down')
-    await own.close()
   })
 
   test('with the engine', async () => {
-    const own = await openHarness()
+    await using own = await openHarness()
     const view = await own.live('view=overview', await own.as('look'))
     await view.next()
     await own.engine.close()
     own.clock.advance(look_every_ms)
     assert.equal(await view.next(), undefined)
-    await own.close()
   })
 })
 

@@ -290,10 +290,9 @@ describe('a session', () => {
   })
 
   test('is not known to another server, such as this one restarted', async () => {
-    const other = await openHarness()
+    await using other = await openHarness()
     const cookie = me.cookie.replace(String(harness.port), String(other.port))
     assert.equal(await other.codeOf('/console/session', { headers: { cookie } }), 'bad_signature')
-    await other.close()
   })
 
   test('ends where its browser signs in anew', async () => {

@@ -18,6 +18,7 @@ import { postgresLog } from '../src/postgres.ts'
 import { connectionTo, log_id, newCluster } from './support/database-cluster.ts'
 import { fakeChance } from './support/fake-clock.ts'
 import { tempFolder } from './support/package-folder.ts'
+import { pick } from './support/pick.ts'
 import { no_postgres, postgresOrSkip } from './support/postgres.ts'
 import { withEvents } from './support/told-events.ts'
 
@@ -289,10 +290,7 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
     assert.deepEqual(await run(`SELECT 1 FROM pg_tables WHERE schemaname = 'conveyor'`), [])
     const other = connectionTo(`${url}?${tls}`)
     const made = await Promise.all([init(), initCluster(other, given)])
-    assert.deepEqual(
-      made.map(({ was_there }) => was_there),
-      [false, true],
-    )
+    assert.deepEqual(pick(made, 'was_there'), [false, true])
     await other.close()
     assert.deepEqual((await check()).id, given.id)
     await run('UPDATE conveyor.cluster SET schema_version = 99')
@@ -323,7 +321,7 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
       const node_url = url.replace('postgres@', 'node@')
       const commit_log = postgresLog({ url: `${node_url}?${tls}`, node: 'a', lease_ms: 2_000 })
       const [, events] = await withEvents(async () => {
-        const engine = await openEngine(join(folder.path, 'a.lmdb'), { commit_log })
+        await using engine = await openEngine(join(folder.path, 'a.lmdb'), { commit_log })
         await engine.users.add({ id: '1', name: 'one' })
         await run('REVOKE INSERT ON conveyor.log FROM node')
         const adding = engine.users.add({ id: '2', name: 'two' })
@@ -335,7 +333,6 @@ test('the database', { skip: no_postgres ?? false }, async (t) => {
         )
         await run('GRANT INSERT ON conveyor.log TO node')
         await adding
-        await engine.close()
       })
       assert.equal(events.filter(({ event }) => event === 'database_away').length, 1)
       for (const event of events) assert.ok(!JSON.stringify(event).includes(secret))

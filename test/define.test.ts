@@ -257,7 +257,7 @@ test('node names are ids and titles, and a definition has every member of the fo
 })
 
 test('a process in TypeScript runs without a warning', async () => {
-  const engine = await openEngine(':memory:')
+  await using engine = await openEngine(':memory:')
   assert.deepEqual((await engine.processes.put(order)).warnings, [])
   const bad = await engine.create({ conv_id: 1234, data: {} })
   assert.equal(bad.proc, 'wrong_validate_params')
@@ -269,7 +269,6 @@ test('a process in TypeScript runs without a warning', async () => {
   )
   const task = await engine.task({ conv_id: 1234, obj_id: obj_id as string })
   assert.equal(task?.node_id, 'done')
-  await engine.close()
 })
 
 // Each marked line must fail to compile: otherwise tsc reports the mark.

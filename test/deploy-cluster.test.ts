@@ -84,7 +84,7 @@ test('nodes that are restarted in turn lose nothing that was acknowledged', { sk
   const failed: string[] = []
   const load = Array.from({ length: callers }, async (_, caller) => {
     const to = { url: `http://127.0.0.1:${port}`, user: String(id), secret }
-    const client = await connect({ ...to, timeout_ms: 20_000, retries_max: 100 })
+    await using client = await connect({ ...to, timeout_ms: 20_000, retries_max: 100 })
     for (let n = 0; !is_over; n++) {
       const ref = `${caller}-${n}`
       const { proc } = await client
@@ -93,7 +93,6 @@ test('nodes that are restarted in turn lose nothing that was acknowledged', { sk
       if (proc === 'ok') acknowledged.push({ ref, at_ms: performance.now() })
       else failed.push(proc)
     }
-    await client.close()
   })
   const pauses_ms: number[] = []
   for (let round = 0; round < rounds; round++) {

@@ -145,7 +145,7 @@ test('a failed attempt counts during the drain, and its next one is made at the 
   await closed
   assert.equal(logger.lines.length, 1)
   let calls = 0
-  const next = await harness.open({
+  await using next = await harness.open({
     handlers: {
       db_call: {
         handler() {
@@ -162,7 +162,6 @@ test('a failed attempt counts during the drain, and its next one is made at the 
   const { data } = await atNode(next, obj_id, 'failed')
   assert.deepEqual(data, { a: 1, ...failure('handler_error', 'no line again', 'hardware') })
   assert.equal(calls, 1)
-  await next.close()
 })
 
 test('what a handler did for a paused process is told at the close, and done again', async () => {
@@ -179,7 +178,7 @@ test('what a handler did for a paused process is told at the close, and done aga
   await engine.close()
   const fields = { conv_id: '1', obj_id, node_id: 'work', handler: 'db_call' }
   assert.deepEqual(logger.lines.slice(1), [['warn', { event: 'job_postponed', ...fields }]])
-  const next = await harness.open({ handlers: { db_call: handler } })
+  await using next = await harness.open({ handlers: { db_call: handler } })
   await turns(20)
   assert.equal(calls.length, 1)
   await next.processes.resume(1)
@@ -187,7 +186,6 @@ test('what a handler did for a paused process is told at the close, and done aga
   assert.equal(calls[1]?.key, calls[0]?.key)
   calls[1]?.answer({})
   await atNode(next, obj_id, 'done')
-  await next.close()
 })
 
 test('a drain starts no job, no timer and no hand-over', async () => {
@@ -207,11 +205,10 @@ test('a drain starts no job, no timer and no hand-over', async () => {
   }
   call.answer({})
   await closed
-  const next = await harness.open({ handlers: { Late: () => ({}), db_call: () => ({}) } })
+  await using next = await harness.open({ handlers: { Late: () => ({}), db_call: () => ({}) } })
   for (const [obj_id, conv_id] of made) {
     await atNode(next, obj_id, conv_id === 3 ? 'failed' : 'done', conv_id)
   }
-  await next.close()
 })
 
 test('a close without work under way asks no clock', async () => {

@@ -108,12 +108,11 @@ async function failAt(openTree: () => Promise<Tree>, n: number, writes_all: bool
   await engine.close()
   await turns()
 
-  const again = await engineOn(await openTree(), { clock, background: false })
+  await using again = await engineOn(await openTree(), { clock, background: false })
   assert.deepEqual(await refsIn(again), both(wanted))
   assert.deepEqual((await again.check()).breaches, [])
   const [result] = await createTwo(again, 'later')
   assert.equal(result?.proc, 'ok')
-  await again.close()
 }
 
 it('a timer whose commit fails reports the failure, and fires after reopening', async () => {
@@ -133,11 +132,10 @@ it('a timer whose commit fails reports the failure, and fires after reopening', 
   assert.equal((await tasksOf(engine, conv_id)).length, 2)
   await engine.close()
 
-  const again = await engineOn(below, { clock })
+  await using again = await engineOn(below, { clock })
   await turns()
   assert.equal((await tasksOf(again, conv_id)).length, 0)
   assert.equal((await tasksOf(again, conv_id, { status: 'processed' })).length, 2)
-  await again.close()
 })
 
 function createTwo(engine: Engine, ref: string): Promise<OpResult[]> {

@@ -16,6 +16,7 @@ import type { Tree } from '../src/store/tree.ts'
 import { fakeClock } from './support/fake-clock.ts'
 import { healthOf } from './support/health.ts'
 import { engineOn } from './support/model-setup.ts'
+import { pick } from './support/pick.ts'
 import { node } from './support/processes.ts'
 import { failingTree, type HeldTree, heldTree, turns } from './support/store-trees.ts'
 import { tasksOf } from './support/tasks-of.ts'
@@ -192,7 +193,7 @@ describe('the queue, for calls in the process', () => {
   }
 
   it('takes 20,000 creates at once', async () => {
-    const engine = await openEngine(':memory:')
+    await using engine = await openEngine(':memory:')
     await engine.processes.put(waiting('p'))
     const creates = Array.from({ length: 20_000 }, (_, n) =>
       engine.create({ conv_id: 'p', ref: n, data: { n } }),
@@ -200,7 +201,6 @@ describe('the queue, for calls in the process', () => {
     const results = await Promise.all(creates)
     assert.ok(results.every(({ proc }) => proc === 'ok'))
     assert.equal((await engine.processes.show('p')).tasks, 20_000)
-    await engine.close()
   })
 })
 
@@ -208,7 +208,7 @@ describe('a disk that is nearly full', () => {
   it('refuses ops with no_space until there is room again; reads go on', async () => {
     let room: number | undefined = 1_000
     const tree: Tree = { ...memoryTree(), freeBytes: () => room }
-    const engine = await engineOn(tree, { limits: { disk_free_bytes_min: 880 } })
+    await using engine = await engineOn(tree, { limits: { disk_free_bytes_min: 880 } })
     await engine.processes.put(waiting('p'))
     assert.equal(healthOf(engine), 'ok')
     const [created] = await engine.apply([
@@ -240,7 +240,6 @@ describe('a disk that is nearly full', () => {
       assert.equal(healthOf(engine), 'ok')
       assert.equal((await engine.apply([op]))[0]?.proc, 'ok')
     }
-    await engine.close()
   })
 
   it('answers a read that ran with writes for which there was no room', async () => {
@@ -253,7 +252,7 @@ describe('a disk that is nearly full', () => {
         await below.commit(writes)
       },
     }
-    const engine = await engineOn(tree)
+    await using engine = await engineOn(tree)
     await engine.processes.put(waiting('p'))
     await engine.apply([{ ...op, ref: 'r' }])
     refuses = true
@@ -266,7 +265,6 @@ describe('a disk that is nearly full', () => {
     const second = codes([[create], [show]])
     assert.deepEqual(await Promise.all(first), ['no_space', 'ok', 'no_space'])
     assert.deepEqual(await Promise.all(second), ['no_space', 'ok'])
-    await engine.close()
   })
 
   it('delays timers and jobs until there is room, and still removes ended tasks', async () => {
@@ -283,7 +281,7 @@ describe('a disk that is nearly full', () => {
       },
     }
     const limits = { disk_free_bytes_min: 1_000, ended_kept_ms: 30_000 }
-    const engine = await engineOn(tree, { clock, limits })
+    await using engine = await engineOn(tree, { clock, limits })
     const handled: string[] = []
     engine.handle('work', ({ ref }) => void handled.push(ref ?? ''))
     await engine.processes.put(timed)
@@ -307,7 +305,6 @@ describe('a disk that is nearly full', () => {
     }
     assert.deepEqual(handled, ['a'])
     assert.equal(await engine.task({ conv_id: 'timed', ref: 'a' }), undefined)
-    await engine.close()
   })
 })
 
@@ -346,10 +343,7 @@ describe('closing', () => {
     assert.equal(is_closed, false, 'closing waits for the disk')
     await letAllThrough(held)
     const results = (await Promise.all(under_way)).flat()
-    assert.deepEqual(
-      results.map(({ proc }) => proc),
-      Array(6).fill('ok'),
-    )
+    assert.deepEqual(pick(results, 'proc'), Array(6).fill('ok'))
     await closed
     for (const late of [engine.task({ conv_id: 'p', ref: 'r' }), engine.check()]) {
       assert.equal(await codeOf(late), 'shutting_down')
@@ -397,7 +391,7 @@ describe('a watcher', () => {
   })
 
   it('gets nothing for refused ops', async () => {
-    const engine = await engineOn(memoryTree())
+    await using engine = await engineOn(memoryTree())
     await engine.processes.put(waiting('p'))
     const changes = engine.changes()
     const refused = await engine.apply([
@@ -408,6 +402,5 @@ describe('a watcher', () => {
     assert.ok(refused.every(({ proc }) => proc !== 'ok'))
     await engine.apply([{ ...op, ref: 'first' }])
     assert.equal((await changes.next()).value?.ref, 'first')
-    await engine.close()
   })
 })

@@ -44,9 +44,8 @@ it('no file has a plain secret, and only its owner can read the key file', () =>
     }
     assert.equal((await stat(key_path)).mode & 0o777, 0o600)
     assert.equal((await stat(path)).mode & 0o777, 0o600)
-    const again = await open()
+    await using again = await open()
     assert.deepEqual(secretsOf(again, id), [secret])
-    await again.close()
   }))
 
 it('the signatures that a user may use outlive the engine; old records mean both', () =>
@@ -55,11 +54,10 @@ it('the signatures that a user may use outlive the engine; old records mean both
     const { id, secret } = await engine.users.add({ sign: 'hmac' })
     const both = await engine.users.add()
     await engine.close()
-    const again = await open()
+    await using again = await open()
     assert.deepEqual(servedEngine(again).users.secrets(id, 'hmac'), [secret])
     assert.ok(!servedEngine(again).users.secrets(id, 'path').includes(secret))
     assert.deepEqual(servedEngine(again).users.secrets(both.id, 'path'), [both.secret])
-    await again.close()
   }))
 
 it('as many secrets are compared for any user, known or not, as the one with the most has', async () => {
@@ -102,9 +100,8 @@ it('a rekey makes the old key useless and keeps the secrets', () =>
     assert.deepEqual(secretsOf(again, id), [secret])
     await again.close()
     await writeFile(key_path, old_key)
-    const shut = await open()
+    await using shut = await open()
     assert.throws(() => secretsOf(shut, id), { code: 'store_failed' })
-    await shut.close()
   }))
 
 /** What a crash within a rekey leaves: which key fits the store, and what the two files hold. */
@@ -140,9 +137,8 @@ for (const { when, store, file, next } of crashes) {
       assert.deepEqual(await readFile(key_path), states[store].key)
       assert.equal((await again.users.rekey()).secrets, 1)
       await again.close()
-      const last = await open()
+      await using last = await open()
       assert.deepEqual(secretsOf(last, id), [secret])
-      await last.close()
     }))
 }
 
@@ -154,9 +150,8 @@ it('a rekey of a file whose key file was taken away while in use keeps the secre
     const { old_key_path } = await engine.users.rekey()
     await engine.close()
     assert.deepEqual(await readFile(old_key_path as string), await readFile(`${key_path}.away`))
-    const again = await open()
+    await using again = await open()
     assert.deepEqual(secretsOf(again, id), [secret])
-    await again.close()
   }))
 
 const order = defineProcess({ id: 1, nodes: { start: go('end'), end: end() } })
@@ -203,9 +198,8 @@ for (const { when, store, file, next } of forgotten) {
       assert.notEqual((await again.processes.webhook('1')).address ?? address, address)
       assert.deepEqual((await again.check()).breaches, [])
       await again.close()
-      const last = await open()
+      await using last = await open()
       assert.deepEqual(secretsOf(last, id), [secret])
-      await last.close()
     }))
 }
 
@@ -215,13 +209,12 @@ it('what is no key file stays where it is when secrets are forgotten', () =>
     await engine.users.add()
     await engine.close()
     await writeFile(key_path, 'half a k')
-    const shut = await open()
+    await using shut = await open()
     const forget = () => shut.users.rekey({ forget_secrets: true })
     await assert.rejects(forget, /is no key file; move it away/)
     assert.equal(await readFile(key_path, 'utf8'), 'half a k')
     await rename(key_path, `${key_path}.broken`)
     assert.equal((await forget()).secrets, 1)
-    await shut.close()
   }))
 
 it('changes of users sent at once leave a file that opens and passes its check', () =>
@@ -243,7 +236,6 @@ it('changes of users sent at once leave a file that opens and passes its check',
     assert.deepEqual(secretsIn(engine), wanted)
     assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()
-    const again = await open()
+    await using again = await open()
     assert.deepEqual(secretsIn(again), wanted)
-    await again.close()
   }))

@@ -52,7 +52,7 @@ test('a task on which the engine throws is quarantined, and all other timers fir
   const tree = memoryTree()
   const clock = fakeClock()
   const bugs: unknown[] = []
-  const engine = await engineOn(tree, { clock, onBug: (bug) => bugs.push(bug) })
+  await using engine = await engineOn(tree, { clock, onBug: (bug) => bugs.push(bug) })
   for (const conv_id of [1, 2]) await engine.processes.put(waits(conv_id))
   const ops = [1, 1, 2].map((conv_id, n) => ({
     type: 'create',
@@ -81,7 +81,6 @@ test('a task on which the engine throws is quarantined, and all other timers fir
   }
   assert.ok(bugs.length > 0, 'the embedder was told')
   await engine.create({ conv_id: 1, data: {} })
-  await engine.close()
 })
 
 const viewOf = (tree: ReturnType<typeof memoryTree>) => storeOf(tree).view(async (view) => view)
@@ -89,7 +88,7 @@ const viewOf = (tree: ReturnType<typeof memoryTree>) => storeOf(tree).view(async
 test('an op that meets a bug is answered with internal_error', async () => {
   const tree = memoryTree()
   const bugs: unknown[] = []
-  const engine = await engineOn(tree, { onBug: (bug) => bugs.push(bug) })
+  await using engine = await engineOn(tree, { onBug: (bug) => bugs.push(bug) })
   await engine.processes.put(waits(1))
   const created = await engine.create({ conv_id: 1, ref: 'r', data: { a: 1 } })
   const draft = loadTask(await viewOf(tree), created.obj_id as string)
@@ -100,7 +99,6 @@ test('an op that meets a bug is answered with internal_error', async () => {
     code: 'internal_error',
   })
   assert.equal(bugs.length, 1)
-  await engine.close()
 })
 
 /** [limit, a value the file's format cannot keep] */
@@ -125,23 +123,21 @@ test('data stored under wider limits is read under narrower ones', async () => {
   await wide.processes.put({ ...waits(1), extra: deep })
   await wide.create({ conv_id: 1, ref: 'r', data: deep })
   await wide.close()
-  const narrow = await engineOn(tree, { limits: { node_id_chars_max: 2 } })
+  await using narrow = await engineOn(tree, { limits: { node_id_chars_max: 2 } })
   assert.equal((await narrow.modify({ conv_id: 1, ref: 'r', data: { b: 1 } })).proc, 'ok')
   assert.equal((await narrow.processes.show(1)).nodes.length, 4)
-  await narrow.close()
 })
 
 test('a node with more logics than a record can count is refused', async () => {
-  const engine = await openEngine(':memory:')
+  await using engine = await openEngine(':memory:')
   const many = Array.from({ length: 1_001 }, () => set({ a: '1' }))
   const definition = waits(1)
   definition.scheme.nodes[2] = node('then', 0, many)
   await assert.rejects(engine.processes.put(definition), /1001 of them are more than 1000/)
-  await engine.close()
 })
 
 test('check and list do not block callers', async () => {
-  const engine = await openEngine(':memory:', { background: false })
+  await using engine = await openEngine(':memory:', { background: false })
   await engine.processes.put(waits(1))
   const create = { type: 'create', obj: 'task', conv_id: 1, data: {} }
   for (let n = 0; n < 5; n++) await engine.apply(Array.from({ length: 1_000 }, () => create))
@@ -160,12 +156,11 @@ test('check and list do not block callers', async () => {
     }
     assert.ok(turns >= turns_min, `${turns} turns`)
   }
-  await engine.close()
 })
 
 test('a request makes at most ten thousand moves in a transaction, however many ops it has', async () => {
   const clock = fakeClock()
-  const engine = await openEngine(':memory:', { clock, background: false })
+  await using engine = await openEngine(':memory:', { clock, background: false })
   await engine.processes.put({
     ...waits(1),
     scheme: {
@@ -178,7 +173,6 @@ test('a request makes at most ten thousand moves in a transaction, however many 
   const tasks = await tasksOf(engine, 1, { limit: 1_000 })
   assert.equal(tasks.length, 100)
   assert.ok(tasks.every(({ status }) => status === 'processing'))
-  await engine.close()
 })
 
 test('two reads of one iterator of changes both get one, and that of a closed engine ends', async () => {
@@ -200,7 +194,7 @@ test('two reads of one iterator of changes both get one, and that of a closed en
 
 test('ids keep their form whatever the clock says', async () => {
   const clock = fakeClock(-5_000)
-  const engine = await openEngine(':memory:', { clock })
+  await using engine = await openEngine(':memory:', { clock })
   await engine.processes.put(waits(1))
   let last = ''
   for (const now_ms of [-5_000, 0, 4_294_967_295_000, 9e12, 0]) {
@@ -210,7 +204,6 @@ test('ids keep their form whatever the clock says', async () => {
     assert.ok(obj_id > last, `${obj_id} behind ${last}`)
     last = obj_id
   }
-  await engine.close()
 })
 
 test('a file on a full disk is refused in one sentence', async (t) => {

@@ -271,13 +271,12 @@ const runs: [file: string, what: string, run: (stage: Stage) => Promise<void>][]
 for (const [file, what, run] of runs) {
   test(`${file}: ${what}`, async () => {
     const harness = memoryHarness()
-    const engine = await harness.open()
+    await using engine = await harness.open()
     for (const { warnings } of await engine.processes.putMany(textOf(file))) {
       assert.deepEqual(warnings, [])
     }
     await run(await stageOf(engine, harness.clock))
     assert.deepEqual((await engine.check()).breaches, [])
-    await engine.close()
   })
 }
 

@@ -16,6 +16,7 @@ import { openEngine } from '../src/open.ts'
 import { handler_types } from '../src/process/logics/table.ts'
 import { rowsOf, run, tempFolder } from './support/cli-run.ts'
 import { top } from './support/package-folder.ts'
+import { pick } from './support/pick.ts'
 import { node } from './support/processes.ts'
 import { type ZipEnd, type ZipEntry, zip64, zipOf } from './support/zip-file.ts'
 
@@ -460,10 +461,7 @@ test('an id for the one definition goes for the aliases that lead to it', async 
     conv_id: '007',
   })
   assert.equal(processes[0]?.conv_id, '007')
-  assert.deepEqual(
-    named.map(({ conv_id }) => conv_id),
-    ['007', '3'],
-  )
+  assert.deepEqual(pick(named, 'conv_id'), ['007', '3'])
   assert.match((await engine.processes.show('007')).definition_text, /"obj_id":"007"/)
 })
 

@@ -15,6 +15,7 @@ import { collect, createOp, openClient } from './support/grpc-client.ts'
 import { framed, rawHead, rawSession, unframed } from './support/grpc-raw.ts'
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { process_definition } from './support/http-server.ts'
+import { pick } from './support/pick.ts'
 import { tasksOf } from './support/tasks-of.ts'
 import { eventually } from './support/waits.ts'
 
@@ -56,7 +57,7 @@ describe('StreamOps', () => {
     const { answers, status } = await collected
     assert.equal(status, 'OK')
     assert.deepEqual(
-      answers.map(({ seq, proc }) => [seq, proc]),
+      pick(answers, 'seq', 'proc'),
       sent.map(([seq, , proc]) => [seq, proc]),
     )
     assert.deepEqual(
@@ -99,7 +100,7 @@ describe('StreamOps', () => {
     stream.end()
     const { answers } = await collected
     assert.deepEqual(
-      answers.map(({ seq, proc }) => [seq, proc]),
+      pick(answers, 'seq', 'proc'),
       answers.map((_, n) => [String(n), 'ok']),
     )
     assert.deepEqual(
@@ -134,7 +135,7 @@ describe('StreamOps', () => {
     }
     for (const { answers } of await Promise.all(['a', 'b', 'c'].map(load))) {
       assert.deepEqual(
-        answers.map(({ seq, proc }) => [seq, proc]),
+        pick(answers, 'seq', 'proc'),
         answers.map((_, n) => [String(n), 'ok']),
       )
       const ids = answers.flatMap(({ results }) => results.map(({ obj_id }) => obj_id))
@@ -156,7 +157,7 @@ describe('StreamOps', () => {
       return never
     }
     const limits = { queue_ops_max: 10, drain_ms_max: 50 }
-    const server = await openGrpc({ limits }, { submit })
+    await using server = await openGrpc({ limits }, { submit })
     const stream = server.connect().stream()
     stream.on('error', () => {})
     for (let seq = 0; seq < 10; seq++) stream.write({ seq, ops: [createOp('a'), createOp('b')] })
@@ -164,23 +165,18 @@ describe('StreamOps', () => {
     await sleep_ms(50)
     assert.equal(begun.length, 6)
     stream.cancel()
-    await server.close()
   })
 
   test('answers overloaded after request_ms_max, and continues', async () => {
     const over = { submit: async () => Promise.reject(fault('overloaded')) }
-    const server = await openGrpc({ limits: { request_ms_max: 60 } }, over)
+    await using server = await openGrpc({ limits: { request_ms_max: 60 } }, over)
     const stream = server.connect().stream()
     const collected = collect(stream)
     for (const seq of [1, 2]) stream.write({ seq, ops: [createOp('r')] })
     stream.end()
     const { answers, status } = await collected
     assert.equal(status, 'OK')
-    assert.deepEqual(
-      answers.map(({ proc }) => proc),
-      ['overloaded', 'overloaded'],
-    )
-    await server.close()
+    assert.deepEqual(pick(answers, 'proc'), ['overloaded', 'overloaded'])
   })
 
   test('the server stops reading from a caller that does not read', async () => {
@@ -225,7 +221,7 @@ describe('StreamOps', () => {
       await held_back
       return [{ ref: null, obj: 'task', proc: 'ok' }]
     }
-    const server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { submit })
+    await using server = await openGrpc({ limits: { body_bytes_max: 200_000 } }, { submit })
     const stream = server.connect().stream()
     const collected = collect(stream)
     const data = { text: 'x'.repeat(90_000) }
@@ -236,7 +232,6 @@ describe('StreamOps', () => {
     assert.ok(asked >= 2 && asked <= 4, `${asked} batches were begun`)
     open()
     assert.equal((await collected).answers.length, 20)
-    await server.close()
   })
 
   test('a stream that is reset has applied whole batches, and only begun ones', async () => {

@@ -284,9 +284,8 @@ describe('a list', () => {
   })
 
   test('is refused where its page may not fit among the unread answers', async () => {
-    const small = await open({ answers_bytes_max: 100_000 })
+    await using small = await open({ answers_bytes_max: 100_000 })
     assert.equal(await outcome(small.caller.call('ListTasks', {})), 'UNAVAILABLE overloaded')
-    await small.close()
   })
 })
 

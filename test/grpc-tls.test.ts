@@ -79,7 +79,7 @@ describe('the handshake', () => {
   }
 
   test('each refused connection is told once, with its reason', async () => {
-    const fresh = await openGrpc()
+    await using fresh = await openGrpc()
     fresh.told.length = 0
     const port = Number(fresh.grpc.address.split(':')[1])
     const { cert, key } = server.client
@@ -114,7 +114,6 @@ describe('the handshake', () => {
       const refusal = { event: 'certificate_refused', server: 'grpc', code, address: '127.0.0.1' }
       assert.deepEqual(fresh.told.splice(0), code === '' ? [] : [refusal])
     }
-    await fresh.close()
   })
 
   test('resumes no session, because a resumed one is not verified again', async () => {
@@ -142,7 +141,7 @@ describe('the handshake', () => {
 
 describe('on an open connection', () => {
   test('changed bindings and users apply from the next call on, also in a stream', async () => {
-    const server = await openGrpc()
+    await using server = await openGrpc()
     const client = server.connect()
     const name = 'uri:conveyor:test'
     const { users } = server.engine
@@ -169,18 +168,16 @@ describe('on an open connection', () => {
     await users.unbind(`sha256:${server.client.sha256}`)
     assert.equal(await status(), 'PERMISSION_DENIED')
     assert.equal((await tasksOf(server.engine, '1234')).length, 3)
-    await server.close()
   })
 
   test('a certificate that expires meanwhile is UNAUTHENTICATED', async () => {
-    const server = await openGrpc()
+    await using server = await openGrpc()
     // The times in a certificate are whole seconds.
     const to = new Date(Math.ceil(Date.now() / 1000 + 2) * 1000)
     const client = server.connect(await makeClient(server.ca, { to }))
     assert.equal(await client.statusOf('CreateTask', create), 'OK')
     await sleep_ms(to.getTime() - Date.now() + 10)
     assert.equal(await client.statusOf('CreateTask', create), 'UNAUTHENTICATED')
-    await server.close()
   })
 })
 
@@ -277,7 +274,7 @@ describe('the files', () => {
   }
 
   test('may be named one by one', async () => {
-    const good = await openGrpc()
+    await using good = await openGrpc()
     const at = (name: string) => join(good.folder, name)
     const tls = { ca_path: at('ca.crt'), cert_path: at('server.crt'), key_path: at('server.key') }
     const server = await serveGrpc(good.engine, { port: 0, tls })
@@ -285,7 +282,6 @@ describe('the files', () => {
     assert.equal(await client.statusOf('CreateTask', create), 'OK')
     client.close()
     await server.drain()
-    await good.close()
   })
 })
 
@@ -294,7 +290,7 @@ function oldTls(version: 'TLSv1' | 'TLSv1.1'): ConnectionOptions {
 }
 
 test('no caller holds the drain: one whose handshake ends late, one that is gone', async () => {
-  const server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
+  await using server = await openGrpc({ limits: { drain_ms_max: 60_000 } })
   const { cert, key } = await makeClient(server.ca)
   const port = Number(server.grpc.address.split(':')[1])
   const how = { port, ca: server.ca.cert, cert, key, ALPNProtocols: ['h2'] }
@@ -315,5 +311,4 @@ test('no caller holds the drain: one whose handshake ends late, one that is gone
   await drained
   assert.deepEqual(ended, ['late', 'drain'])
   gone.destroy()
-  await server.close()
 })

@@ -170,9 +170,8 @@ describe('a watch ends', () => {
     const off = await open({ changes_bytes_max: 0 })
     await assert.rejects(watch(off).next(), { message: 'FAILED_PRECONDITION not_possible' })
     await off.close()
-    const full = await open({ answers_bytes_max: 1_000 })
+    await using full = await open({ answers_bytes_max: 1_000 })
     await assert.rejects(watch(full).next(), { message: 'UNAVAILABLE overloaded' })
-    await full.close()
   })
 
   test('for a caller who does not read, once what he would read next is no longer kept', async () => {
@@ -203,10 +202,10 @@ describe('the changes of a client', () => {
   after(() => folder.remove())
 
   test('come each once and in order over a new server, and end with their signal', async () => {
-    const servers = await openClientServers(folder.path)
+    await using servers = await openClientServers(folder.path)
     const { engine, targets } = servers
     const port = Number(targets.grpc.address.split(':')[1])
-    const client = await connect(targets.grpc)
+    await using client = await connect(targets.grpc)
     const abort = new AbortController()
     const changes = client.changes({ conv_id: demo_id, data: true, signal: abort.signal })
     const first = changes.next()
@@ -239,16 +238,13 @@ describe('the changes of a client', () => {
     await assert.rejects(servers.clients.http.changes().next(), { code: 'not_found' })
     const open = client.changes({ from: start.position })
     assert.equal((await open.next()).done, false)
-    await client.close()
     await again.drain()
-    await servers.close()
   })
 
   test('are given up where no server answers at all', async () => {
     const pem = (name: string): string => join(folder.path, name)
     const keys = { ca: pem('ca.crt'), cert: pem('billing.crt'), key: pem('billing.key') }
-    const client = await connect({ address: '127.0.0.1:1', ...keys, retries_max: 1 })
+    await using client = await connect({ address: '127.0.0.1:1', ...keys, retries_max: 1 })
     await assert.rejects(client.changes().next(), { code: 'unreachable' })
-    await client.close()
   })
 })

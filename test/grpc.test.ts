@@ -19,6 +19,7 @@ import { collect, createOp, openClient, type TestClient } from './support/grpc-c
 import { openGrpc, type TestGrpc } from './support/grpc-server.ts'
 import { user } from './support/http-server.ts'
 import { top } from './support/package-folder.ts'
+import { pick } from './support/pick.ts'
 
 const conv_id = '1234'
 const json = (text: string): Buffer => Buffer.from(text)
@@ -305,14 +306,10 @@ describe('calls', () => {
   }
 
   test('values are bounded over the whole batch', async () => {
-    const small = await openGrpc({ limits: { body_values_max: 9 } })
+    await using small = await openGrpc({ limits: { body_values_max: 9 } })
     const data = { x: [1, 2, 3] }
     const { results } = await small.connect().apply([createOp('a', data), createOp('b', data)])
-    assert.deepEqual(
-      results.map(({ proc }) => proc),
-      ['ok', 'error'],
-    )
-    await small.close()
+    assert.deepEqual(pick(results, 'proc'), ['ok', 'error'])
   })
 
   test('an unknown rpc', async () => {
@@ -363,10 +360,9 @@ describe('whole faults of the engine', () => {
 
   test('a sentence that names a file is not for the caller', async () => {
     const refusal = fault('store_failed', '/data was removed', { outside: 'it has failed' })
-    const server = await openGrpc({}, { submit: () => Promise.reject(refusal) })
+    await using server = await openGrpc({}, { submit: () => Promise.reject(refusal) })
     const error = await failureOf(server.connect().call('CreateTask', { conv_id }))
     assert.equal(error.details, 'store_failed: it has failed')
-    await server.close()
   })
 
   test('a bug is reported to the embedder and not to the caller', async () => {
@@ -394,7 +390,7 @@ describe('health and reflection', () => {
   test('health follows the engine, for certificates that may not call too', async () => {
     let health: 'ok' | WholeFaultCode = 'ok'
     const ready = async () => ({ ok: health === 'ok' }) as Readiness
-    const server = await openGrpc({ strict: true }, { ready })
+    await using server = await openGrpc({ strict: true }, { ready })
     const client = server.connect()
     assert.equal(await client.statusOf('CreateTask', { conv_id }), 'PERMISSION_DENIED')
     const asked = new Health.h(
@@ -407,7 +403,6 @@ describe('health and reflection', () => {
     assert.equal(await check(asked, 'other'), 'NOT_FOUND')
     health = 'store_failed'
     assert.equal(await check(asked, ''), 'NOT_SERVING')
-    await server.close()
   })
 
   test('a watch gets the drain and does not delay it', async () => {
@@ -429,7 +424,7 @@ describe('health and reflection', () => {
 
   for (const reflection of [true, false]) {
     test(`reflection ${reflection ? 'lists the services' : 'is off by default'}`, async () => {
-      const server = await openGrpc({ reflection })
+      await using server = await openGrpc({ reflection })
       const { client } = server.connect()
       const folder = join(top, 'node_modules/@grpc/reflection/build/proto')
       const loaded = loadSync('grpc/reflection/v1/reflection.proto', {
@@ -456,7 +451,6 @@ describe('health and reflection', () => {
       assert.equal(await ended, reflection ? status.OK : status.UNIMPLEMENTED)
       assert.equal(answers.length, reflection ? 2 : 0)
       if (reflection) assert.match(answers[0] as string, /conveyor\.v1\.TaskService/)
-      await server.close()
     })
   }
 })
@@ -489,10 +483,7 @@ describe('drain', () => {
     release()
     assert.match((await call).obj_id, /^[0-9a-f]{24}$/)
     const { answers, status: ended, details } = await collected
-    assert.deepEqual(
-      answers.map(({ seq, proc }) => [seq, proc]),
-      [['1', 'ok']],
-    )
+    assert.deepEqual(pick(answers, 'seq', 'proc'), [['1', 'ok']])
     assert.equal(ended, 'UNAVAILABLE')
     assert.equal(details, 'shutting_down: shutting down')
     await drained
@@ -504,7 +495,7 @@ describe('drain', () => {
   })
 
   test('waits at most drain_ms_max', async () => {
-    const server = await openGrpc(
+    await using server = await openGrpc(
       { limits: { drain_ms_max: 50 } },
       { submit: () => new Promise(() => {}) },
     )
@@ -512,7 +503,6 @@ describe('drain', () => {
     await sleep_ms(50)
     await server.grpc.drain()
     assert.notEqual((await failed).code, status.OK)
-    await server.close()
   })
 })
 
@@ -527,24 +517,21 @@ describe('serveGrpc', () => {
   ]
   for (const [name, options, error] of senseless) {
     test(`rejects ${name}`, async () => {
-      const server = await openGrpc({ plain: true })
+      await using server = await openGrpc({ plain: true })
       const port = Number(server.grpc.address.split(':')[1])
       await assert.rejects(serveGrpc(server.engine, { port, ...options }), error)
-      await server.close()
     })
   }
 
   test('with plain every loopback caller may use every process', async () => {
-    const server = await openGrpc({ plain: true })
+    await using server = await openGrpc({ plain: true })
     assert.equal(await server.connect().statusOf('CreateTask', { conv_id }), 'OK')
-    await server.close()
   })
 
   test('metadata of the caller has no effect', async () => {
-    const server = await openGrpc()
+    await using server = await openGrpc()
     const metadata = new Metadata()
     metadata.set('authorization', 'anything')
     await server.connect().call('CreateTask', { conv_id }, metadata)
-    await server.close()
   })
 })

@@ -13,7 +13,7 @@ export interface Asked {
   readonly body: string
 }
 
-export interface CallServer {
+export interface CallServer extends AsyncDisposable {
   readonly port: number
   /** The server's entry for `allow_hosts`. */
   readonly host: string
@@ -51,17 +51,19 @@ export async function callServer(
   // A test that failed before it closed its server must still end.
   server.unref()
   const bound = (server.address() as AddressInfo).port
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
   const host = `127.0.0.1:${bound}`
   return {
     port: bound,
     host,
     url: `${secure ? 'https' : 'http'}://${host}`,
     asked,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -14,7 +14,7 @@ import { conv_id, process_definition, user } from './http-server.ts'
 export const transports = ['http', 'grpc'] as const
 export type TransportName = (typeof transports)[number]
 
-export interface ClientServers {
+export interface ClientServers extends AsyncDisposable {
   readonly engine: ServedEngine
   readonly clients: Readonly<Record<TransportName, Client>>
   /** What the clients were made with, for others with other options. */
@@ -54,15 +54,10 @@ export async function openClientServers(
   }
   const clients = { http: await connect(targets.http), grpc: await connect(targets.grpc) }
   const drain = async () => void (await Promise.all([http.drain(), grpc.drain()]))
-  return {
-    engine,
-    clients,
-    targets,
-    drain,
-    async close() {
-      await Promise.all(transports.map((transport) => clients[transport].close()))
-      await drain()
-      await engine.close()
-    },
+  const close = async (): Promise<void> => {
+    await Promise.all(transports.map((transport) => clients[transport].close()))
+    await drain()
+    await engine.close()
   }
+  return { engine, clients, targets, drain, close, [Symbol.asyncDispose]: close }
 }

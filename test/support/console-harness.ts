@@ -53,7 +53,7 @@ export interface SignedIn {
 
 export type Line = Readonly<Record<string, unknown>>
 
-export interface ConsoleHarness {
+export interface ConsoleHarness extends AsyncDisposable {
   readonly engine: ServedEngine
   readonly clock: FakeClock
   readonly console: Console
@@ -148,6 +148,13 @@ export async function openHarness({
     return { cookie, token: session.token, session }
   }
 
+  async function close(): Promise<void> {
+    console.close()
+    server.closeAllConnections()
+    server.close()
+    await opened.close()
+  }
+
   return {
     ...{ engine, clock, console, server, port, told, ask, signIn },
     async codeOf(path, how) {
@@ -161,12 +168,8 @@ export async function openHarness({
       if (response.statusCode !== 200) throw new Error(`live: ${response.statusCode}`)
       return { response, next: eventReader(response) }
     },
-    async close() {
-      console.close()
-      server.closeAllConnections()
-      server.close()
-      await opened.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

@@ -16,11 +16,11 @@ import { conv_id, process_definition, user } from './http-server.ts'
 /** An event and its fields. */
 export type EmittedEvent = { readonly event: EventName } & EventFields
 
-export interface TestGrpc extends Authority {
+export interface TestGrpc extends Authority, AsyncDisposable {
   readonly engine: ServedEngine
   readonly grpc: GrpcServer
   readonly bugs: unknown[]
-  /** The events that the server has told. */
+  /** The events that the server has emitted. */
   readonly told: EmittedEvent[]
   /** With the shared client's certificate, or another; closed with the server. */
   connect(client?: TestCertificate, options?: object): TestClient
@@ -46,6 +46,11 @@ export async function openGrpc(
     { port: 0, ...tls, onBug: (bug) => bugs.push(bug), ...options },
   )
   const clients: TestClient[] = []
+  const close = async (): Promise<void> => {
+    for (const client of clients) client.close()
+    await grpc.drain()
+    await engine.close()
+  }
   return {
     ...made,
     engine,
@@ -59,11 +64,8 @@ export async function openGrpc(
       clients.push(opened)
       return opened
     },
-    async close() {
-      for (const client of clients) client.close()
-      await grpc.drain()
-      await engine.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
