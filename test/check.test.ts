@@ -14,6 +14,7 @@ import {
   nodeCountKey,
   processKey,
   refKey,
+  shapeKey,
   taskKey,
 } from '../src/codec/keys.ts'
 import { encodeCounts, noTasks } from '../src/codec/records.ts'
@@ -142,6 +143,9 @@ const broken: readonly (readonly [string, (file: File) => Promise<Changes>, read
       return [[taskKey(obj_id), Buffer.from(encodeTask({ ...record, trace }))]]
     },
     [/^task \w+ remembers a trace of zeros$/]],
+  ['a shape has the number of another',
+    async () => [[shapeKey('1', 7), Buffer.from('{"a":\0}')]],
+    [/^shape 7 of 1 is another$/]],
   ['a process is gone',
     async () => [[processKey('1'), null]],
     [/^version 1 of 1: no such process$/, ...Array(3).fill(/^task \w+: no process 1$/)]],

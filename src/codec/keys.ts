@@ -29,6 +29,7 @@
  * | 16 | failed      | conv, ms (8), task (12) | –               | of a failed task; each has one
  * | 17 | bulk        | id                      | bulk record     | its place is before its end
  * | 18 | page_sum    | block (4), or nothing   | of pages (lmdb) | no scan finds it, no snapshot
+ * | 19 | shape       | conv, n (4)             | shape of data   | n is made of the shape
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. The ms of an ended or a failed task is its change time.
@@ -62,6 +63,7 @@ export const key_types = {
   failed: 0x16,
   bulk: 0x17,
   page_sum: 0x18,
+  shape: 0x19,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -101,6 +103,7 @@ export const sumKey = (conv: string, node: string, name: string): Key =>
 export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
 export const changeKey = (n: number): Key => prefix.change + u64(n)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
+export const shapeKey = (conv: string, n: number): Key => prefix.shape + part(conv) + u32(n)
 export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefined ? '' : u32(n))
@@ -140,6 +143,7 @@ export const keysOfType = (type: KeyType): KeyRange => rangeOfPrefix(prefix[type
 export const secretsOf = (user: string): KeyRange => rangeOfPrefix(prefix.secret + part(user))
 export const grantsOf = (user: string): KeyRange => rangeOfPrefix(prefix.grant + part(user))
 export const versionsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.version + part(conv))
+export const shapesOf = (conv: string): KeyRange => rangeOfPrefix(prefix.shape + part(conv))
 export const tasksAtNodes = (conv: string): KeyRange => rangeOfPrefix(prefix.at_node + part(conv))
 export const tasksAtNode = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.at_node + part(conv) + part(node))
@@ -196,6 +200,7 @@ export function secretOfKey(key: Key): { user: string; n: number } {
   return { user, n: readNumber(key.slice(at, at + 4)) }
 }
 
+/** Of a version or a shape. */
 export function versionOfKey(key: Key): { conv: string; n: number } {
   const [conv, at] = readPart(key, 1)
   return { conv, n: readNumber(key.slice(at, at + 4)) }

@@ -5,7 +5,7 @@
  * since another one, plus 1 if it is before that:
  *
  *     version (1) = 5
- *     status (bits 0 to 3), wait (bits 4 to 7)
+ *     status (bits 0 to 3), wait (bits 4 to 6), data with a shape (bit 7)
  *     flags (2)
  *     crc32 of all the rest (4)
  *     created, since the second of its id; if flagged: changed, due, at, since created
@@ -18,15 +18,17 @@
  *     bytes of all texts (4), if one of them is not ASCII
  *     if flagged: trace id (16), span id (8), trace flags (1); digest (32)
  *     (12 each) the nodes of 24 hex digits; if flagged: caller, called, former
- *     the texts of conv to history, those of other nodes; the data
+ *     the texts of conv to history, those of other nodes
+ *     the data; with a shape its number (2) and the values (codec/data-shape)
  *
  * What is not flagged is 0 or absent; a time of change, that of creation. A record whose checksum
- * does not match is `damaged`.
+ * does not match, or whose shape is unknown, is `damaged`.
  */
 
 import { crc32 } from 'node:zlib'
 import type { Status } from '../core/model.ts'
 import type { TraceContext } from '../core/tracing.ts'
+import { dataOf, type Shape } from './data-shape.ts'
 import { docOfText } from './json.ts'
 import { placeOf, statuses, type TaskRecord, type Wait, waits } from './task-record.ts'
 
@@ -42,6 +44,7 @@ const more_flag = {
   wide: 1 << 15,
 } as const
 const numbers_at = 8
+const shape_flag = 128
 /** Of the part before the texts, at most. */
 const head_bytes_max = 256
 /** Of a node there. */
@@ -77,16 +80,38 @@ function scratchFor(texts: string, data: string, nodes: number): ScratchBuffer {
 }
 
 const hex_id = /^[0-9a-f]{24}$/
-const isHexId = (text: string): boolean => text.length === 2 * id_bytes && hex_id.test(text)
+/** Of ids of nodes, which are used again and again. */
+const hex_ids = new Map<string, boolean>()
+const hex_ids_max = 1_000
+
+function isHexId(id: string): boolean {
+  if (id.length !== 2 * id_bytes) return false
+  let is_hex = hex_ids.get(id)
+  if (is_hex === undefined) {
+    if (hex_ids.size >= hex_ids_max) hex_ids.clear()
+    is_hex = hex_id.test(id)
+    hex_ids.set(id, is_hex)
+  }
+  return is_hex
+}
+
 /** What the first 8 digits of an id say. */
 const msOfId = (obj_id: string): number => Number.parseInt(obj_id.slice(0, 8), 16) * 1_000
 
-/** The returned bytes are valid until the next call: copy them to keep them. */
-export function encodeTask(task: TaskRecord): Buffer {
+export interface PackedData {
+  readonly shape_n: number
+  readonly values: string
+}
+
+/**
+ * `packed`: the data of the task, if they have a shape. The returned bytes are valid until the next
+ * call: copy them to keep them.
+ */
+export function encodeTask(task: TaskRecord, packed?: PackedData): Buffer {
   const { ref, user_id, details, digest, caller_id, called_id, former_id, trace } = task
   const { create_ms, change_ms, due_ms, at_ms, moves, semaphor_at, attempts, history } = task
   const { nodes, node_id, node_prev_id } = task
-  const data = task.doc.text
+  const data = packed?.values ?? task.doc.text
   const node = node_id === '' ? 0 : 1 + placeOf(nodes, node_id)
   const node_prev = node_prev_id === '' ? 0 : 1 + placeOf(nodes, node_prev_id)
   let texts =
@@ -113,7 +138,8 @@ export function encodeTask(task: TaskRecord): Buffer {
     (attempts === 0 ? 0 : more_flag.attempts) |
     (trace === undefined ? 0 : more_flag.trace)
   bytes[0] = version
-  bytes[1] = statuses.indexOf(task.status) | (waits.indexOf(task.wait) << 4)
+  const of_shape = packed === undefined ? 0 : shape_flag
+  bytes[1] = statuses.indexOf(task.status) | (waits.indexOf(task.wait) << 4) | of_shape
   let at = putTime(bytes, numbers_at, create_ms, msOfId(task.obj_id))
   if (change_ms !== create_ms) at = putTime(bytes, at, change_ms, create_ms)
   if (due_ms !== 0) at = putTime(bytes, at, due_ms, create_ms)
@@ -152,6 +178,10 @@ export function encodeTask(task: TaskRecord): Buffer {
     at += 4
   }
   view.setUint16(2, flags)
+  if (packed !== undefined) {
+    view.setUint16(at, packed.shape_n)
+    at += 2
+  }
   const record = bytes.subarray(0, at + bytes.utf8Write(data, at))
   view.setUint32(4, checksum(record))
   return record
@@ -172,7 +202,11 @@ function isWhole(bytes: Buffer): boolean {
 let at = 0
 
 /** The record, or `damaged`. Its `digest` is a view of the bytes, not a copy. */
-export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged' {
+export function decodeTask(
+  obj_id: string,
+  given: Buffer,
+  shapeIn: (conv_id: string, n: number) => Shape | undefined = () => undefined,
+): TaskRecord | 'damaged' {
   if (!isWhole(given)) return 'damaged'
   const bytes = given as Buffer & TextBytes
   const first = bytes[1] as number
@@ -215,6 +249,13 @@ export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged
   const data_at = at + text_bytes
   const texts =
     flags & more_flag.wide ? bytes.utf8Slice(at, data_at) : bytes.latin1Slice(at, data_at)
+  const conv_id = texts.slice(0, ref_from)
+  let text: string
+  if (first & shape_flag) {
+    const shape = shapeIn(conv_id, bytes.readUInt16BE(data_at))
+    if (shape === undefined) return 'damaged'
+    text = dataOf(bytes.utf8Slice(data_at + 2, bytes.length), shape)
+  } else text = bytes.utf8Slice(data_at, bytes.length)
   let [hex_at, node_at] = [0, nodes_from]
   function nextHex(): string {
     hex_at += 2 * id_bytes
@@ -226,7 +267,7 @@ export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged
   })
   return {
     obj_id,
-    conv_id: texts.slice(0, ref_from),
+    conv_id,
     ref:
       flags & flag.ref
         ? { text: texts.slice(ref_from, user_from), is_number: (flags & flag.ref_number) !== 0 }
@@ -245,7 +286,7 @@ export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged
     nodes,
     node_id: nodes[node - 1] ?? '',
     node_prev_id: nodes[node_prev - 1] ?? '',
-    wait: waits[first >> 4] as Wait,
+    wait: waits[(first >> 4) & 7] as Wait,
     logic_at,
     due_ms,
     semaphor_at,
@@ -257,7 +298,7 @@ export function decodeTask(obj_id: string, given: Buffer): TaskRecord | 'damaged
     called_id: flags & flag.called ? nextHex() : undefined,
     former_id: flags & flag.former ? nextHex() : undefined,
     digest,
-    doc: docOfText(bytes.utf8Slice(data_at, bytes.length)),
+    doc: docOfText(text),
     history: texts.slice(history_from, nodes_from),
     history_count,
     history_ms: -1,

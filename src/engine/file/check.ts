@@ -4,6 +4,7 @@
  * tasks of each node are counted over all slices (engine/file/check-counts).
  */
 import { changesOfEntry, headOfEntry } from '../../codec/change-entry.ts'
+import { shapeOf } from '../../codec/data-shape.ts'
 import {
   address_secret,
   aliasOfKey,
@@ -57,6 +58,7 @@ import type { CheckReport } from '../api/engine-api.ts'
 import { loadTask, taskIdOfRef } from '../tasks/task-store.ts'
 import { lastEntry, readEntry } from '../transactions/change-log.ts'
 import { eachEntry } from '../transactions/scans.ts'
+import { shapeIn } from '../transactions/shapes.ts'
 import { checkCount, newCounted } from './check-counts.ts'
 
 const slice_keys = 250
@@ -94,6 +96,10 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   version: (view, { key }) => {
     const { conv, n } = versionOfKey(key)
     return view.get(processKey(conv)) ? undefined : `version ${n} of ${conv}: no such process`
+  },
+  shape: (_view, { key, value }) => {
+    const { conv, n } = versionOfKey(key)
+    return shapeOf(value.toString('utf8')).n === n ? undefined : `shape ${n} of ${conv} is another`
   },
   ref: (view, { key, value }) => {
     const { conv, ref } = refOfKey(key)
@@ -279,7 +285,7 @@ export async function checkStore(
     // Earlier changes are durable now, so all views show them.
     await store.update(() => {}).catch(() => {})
     counts.task = await eachEntry(store, 'task', slice_keys, (view, { key, value }) => {
-      const task = decodeTask(taskOfKey(key), value)
+      const task = decodeTask(taskOfKey(key), value, (conv, n) => shapeIn(view, conv, n))
       if (task === 'damaged') {
         damaged.add(taskOfKey(key))
         note(`task ${taskOfKey(key)} is damaged`)

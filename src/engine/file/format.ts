@@ -5,7 +5,7 @@ import { metaKey } from '../../codec/keys.ts'
 import { fault } from '../../core/faults.ts'
 import type { Tree } from '../../store/tree.ts'
 
-export const format = 4
+export const format = 5
 export const format_key = metaKey('format')
 
 /** Undefined for a new file or one of another program. */

@@ -23,6 +23,7 @@ import type { EndStatus } from '../../core/counters.ts'
 import type { Doc } from '../../core/model.ts'
 import type { TraceContext } from '../../core/tracing.ts'
 import type { Tx, View } from '../../store/store.ts'
+import { shapeIn } from '../transactions/shapes.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { completeHistory } from './history.ts'
 import { viewTask } from './task-view.ts'
@@ -46,7 +47,7 @@ const no_value = Buffer.alloc(0)
 export function loadTask(view: View, obj_id: string): TaskDraft | 'damaged' | undefined {
   const bytes = view.get(taskKey(obj_id))
   if (bytes === undefined) return undefined
-  const task = decodeTask(obj_id, bytes)
+  const task = decodeTask(obj_id, bytes, (conv_id, n) => shapeIn(view, conv_id, n))
   if (task === 'damaged') return task
   const { status, wait, node_id, due_ms, at_ms, change_ms } = task
   const stored = { status, wait, node_id, due_ms, at_ms, change_ms }
@@ -166,7 +167,7 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   }
   if (live || keep_ended) {
     completeHistory(tx, task)
-    store.put(taskKey(task.obj_id), encodeTask(task))
+    store.put(taskKey(task.obj_id), encodeTask(task, tx.packData(task)))
   } else if (stored !== undefined) store.del(taskKey(task.obj_id))
   if (!live && keep_ended) {
     store.put(endedKey(task.conv_id, task.change_ms, task.obj_id), no_value)

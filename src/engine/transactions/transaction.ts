@@ -5,6 +5,7 @@
  * once, by `end`.
  */
 import { grantKey, type Key } from '../../codec/keys.ts'
+import type { PackedData } from '../../codec/task-bytes.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import type { CountedTasks } from '../../core/counters.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -16,6 +17,7 @@ import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
 import type { FlowEffects, FlowNotes } from './flow-notes.ts'
 import { type CountChange, liveTasksAt, newNodeCounters } from './node-counters.ts'
+import { newShapes } from './shapes.ts'
 import { newTaskIds } from './task-ids.ts'
 import { newTaskRuns, type TaskRun, type TaskRuns } from './task-spans.ts'
 import type { Variables } from './variables.ts'
@@ -54,6 +56,8 @@ export interface Transaction extends ReadContext {
   readonly store: Tx
   /** 24 hex digits, above every id given before. */
   newTaskId(): string
+  /** Data of a record, if they have a shape. */
+  packData(task: TaskRecord): PackedData | undefined
   /** Ended tasks count while kept. */
   countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
   /** For one more live task; if not, `full` has the process after the commit. */
@@ -145,6 +149,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
   const tasks_max = engine.limits.process_tasks_max || Number.POSITIVE_INFINITY
   const counters = newNodeCounters(no_tx, processOf, engine.count_listeners, tasks_max)
   const changes = newChangeLog(no_tx)
+  const shapes = newShapes(no_tx)
   const runs = engine.is_traced ? newTaskRuns(processOf) : undefined
   let grant: { user: string; conv_id: string; bits: number } | undefined
   let effects: CommitEffects | undefined
@@ -206,6 +211,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       return grant.bits
     },
     newTaskId: () => ids.next(transaction.now_ms),
+    packData: shapes.pack,
     countTask: counters.add,
     nodeCount: counters.of,
     hasRoom(conv_id) {
@@ -252,6 +258,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       ids.begin(tx)
       counters.begin(tx)
       changes.begin(tx)
+      shapes.begin(tx)
       runs?.begin()
       transaction.flow = engine.flow.notes(now_ms)
       grant = undefined
