@@ -8,6 +8,7 @@ import { docOfText } from '../src/codec/json.ts'
 import { keysOfType, taskKey } from '../src/codec/keys.ts'
 import { decodeTask, encodeTask } from '../src/codec/task-bytes.ts'
 import type { TaskRecord } from '../src/codec/task-record.ts'
+import { shapeIn } from '../src/engine/transactions/shapes.ts'
 import { type BulkInput, type BulkJob, type Engine, rawJson, type Task } from '../src/index.ts'
 import { changesOf } from '../src/store/changes/change-buffer.ts'
 import { memoryTree } from '../src/store/memory-tree.ts'
@@ -329,7 +330,8 @@ describe('what is refused', () => {
     const failed = (await readAll(engine, ids)).filter(({ status }) => status === 'failed')
     const [damaged, broken] = failed.slice(3).map(({ obj_id }) => obj_id) as [string, string]
     const bytes = tree.get(taskKey(broken)) as Buffer
-    const record = decodeTask(broken, bytes) as TaskRecord
+    const shapes = (conv: string, n: number) => shapeIn(tree, conv, n)
+    const record = decodeTask(broken, bytes, shapes) as TaskRecord
     await tree.commit(
       changesOf([
         [taskKey(damaged), Buffer.from('no record')],

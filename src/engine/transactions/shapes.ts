@@ -97,10 +97,10 @@ export function newShapes(no_tx: Tx): Shapes {
   }
 }
 
-const known = new WeakMap<View, Map<string, Shape>>()
+const known = new WeakMap<Pick<View, 'get'>, Map<string, Shape>>()
 const known_max = 10_000
 
-export function shapeIn(view: View, conv_id: string, n: number): Shape | undefined {
+export function shapeIn(view: Pick<View, 'get'>, conv_id: string, n: number): Shape | undefined {
   let shapes = known.get(view)
   if (shapes === undefined || shapes.size > known_max) {
     shapes = new Map()
