@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { idValue } from '../src/codec/ids.ts'
 import {
   atNodeKey,
   dueKey,
   endedKey,
   failedKey,
-  idValue,
   type Key,
   nodeCountKey,
   processKey,

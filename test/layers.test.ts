@@ -132,7 +132,7 @@ const onlyIn: readonly (readonly [RegExp, RegExp])[] = [
   [/'lmdb'/, /^store\/lmdb\//],
   [/fs-native-extensions\//, /^store\/disk\/lock-addon\.ts$/],
   [/\bkey_types\b/, /^codec\/keys\.ts$/],
-  [/String\.fromCharCode\(/, /^codec\/(keys|json-scanner|task-history)\.ts$/],
+  [/String\.fromCharCode\(/, /^codec\/(ids|keys|json-scanner|task-history)\.ts$/],
   [/\bJSON\.parse\(/, /^codec\/(json|json-exact|json-scanner)\.ts$/],
   [/: any\b|<any>|as any\b/, /^nowhere$/],
   [/^(export )?(const )?enum /m, /^nowhere$/],

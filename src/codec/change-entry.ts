@@ -15,7 +15,8 @@
  * stands an id of zeros; bit 0 of two bytes means the first byte.
  */
 import type { Status } from '../core/model.ts'
-import { idBytes, part, readPart, text } from './keys.ts'
+import { idBytes } from './ids.ts'
+import { part, readPart, text } from './keys.ts'
 import { statuses, type TaskRecord } from './task-record.ts'
 
 /** A task as a transaction has left it. */

@@ -16,8 +16,8 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { OpFaultCode } from '../core/faults.ts'
 import type { Op, OpResult } from '../core/model.ts'
+import { idBytes } from './ids.ts'
 import { empty_doc } from './json.ts'
-import { idBytes } from './keys.ts'
 import { isOp, refOf } from './op.ts'
 
 /** A result for each op, in order; undefined for a show. */

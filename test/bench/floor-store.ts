@@ -5,16 +5,9 @@
  * advance; the only read is the look-up of a modify's ref.
  */
 import { open } from 'lmdb'
+import { idBytes, idHex } from '../../src/codec/ids.ts'
 import { docOfText } from '../../src/codec/json.ts'
-import {
-  atNodeKey,
-  idBytes,
-  idHex,
-  metaKey,
-  nodeCountKey,
-  refKey,
-  taskKey,
-} from '../../src/codec/keys.ts'
+import { atNodeKey, metaKey, nodeCountKey, refKey, taskKey } from '../../src/codec/keys.ts'
 import { encodeTask } from '../../src/codec/task-bytes.ts'
 import { type LmdbDatabase, lmdbOptions } from '../../src/store/lmdb/database.ts'
 import type { Refs, WriteVerb } from './cells.ts'

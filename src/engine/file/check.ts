@@ -5,6 +5,7 @@
  */
 import { changesOfEntry, headOfEntry } from '../../codec/change-entry.ts'
 import { shapeOf } from '../../codec/data-shape.ts'
+import { idOfValue } from '../../codec/ids.ts'
 import {
   address_secret,
   aliasOfKey,
@@ -17,7 +18,6 @@ import {
   endedKey,
   failedKey,
   grantOfKey,
-  idOfValue,
   type Key,
   type KeyType,
   keysOfType,

@@ -1,9 +1,9 @@
 /** What a watcher reads: the flow counters and, with bounded reads, what only the file has. */
+import { idHex } from '../../codec/ids.ts'
 import {
   countsOf,
   dueUpTo,
   failedOf,
-  idHex,
   keysOfType,
   processKey,
   processOfKey,

@@ -4,7 +4,7 @@
  * may be meant, and one that changes nothing.
  */
 import { hash } from 'node:crypto'
-import { bytesOf24 } from '../../codec/keys.ts'
+import { bytesOf24 } from '../../codec/ids.ts'
 import { isOp } from '../../codec/op.ts'
 import { digestOfOps } from '../../codec/replay-record.ts'
 import { fault } from '../../core/faults.ts'

@@ -3,7 +3,7 @@
  * a transaction. If the filter's own index (ref, due, failed) has at most 100,000 entries, the ids
  * are read from it and sorted at the start, so a few failed tasks among millions are found quickly.
  */
-import { idBytes, idHex } from '../../codec/keys.ts'
+import { idBytes, idHex } from '../../codec/ids.ts'
 import type { BulkRecord } from '../../codec/records.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { fault, isStoreUnavailable } from '../../core/faults.ts'

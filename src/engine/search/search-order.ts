@@ -3,6 +3,7 @@
  * prefix and then a task's place. All runs of a search sort alike (by ref, time or obj_id), so a
  * merge gives one order. Places that are ids never change when a task moves.
  */
+import { idBytes, idOfValue } from '../../codec/ids.ts'
 import {
   after,
   atNodeKey,
@@ -12,8 +13,6 @@ import {
   endedOf,
   failedKey,
   failedOf,
-  idBytes,
-  idOfValue,
   type Key,
   type KeyRange,
   type KeyType,

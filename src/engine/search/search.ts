@@ -6,7 +6,8 @@
  * node counters.
  */
 import { createHash } from 'node:crypto'
-import { countsOf, idHex, nodeCountOfKey, processKey, timeOfKey } from '../../codec/keys.ts'
+import { idHex } from '../../codec/ids.ts'
+import { countsOf, nodeCountOfKey, processKey, timeOfKey } from '../../codec/keys.ts'
 import { decodeCounts, decodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import { nextTurn } from '../../core/clock.ts'
 import { defined } from '../../core/defined.ts'

@@ -3,13 +3,14 @@
  * a damaged record can still be canceled, without its data and history: its other keys are found by
  * reading each list, so that its ref, timer and place become free.
  */
+
+import { idOfValue } from '../../codec/ids.ts'
 import { docOfText } from '../../codec/json.ts'
 import {
   after,
   atNodeOfKey,
   dueOf,
   failedOf,
-  idOfValue,
   type Key,
   type KeyRange,
   keysOfType,

@@ -4,13 +4,12 @@
  * change of a task keeps all invariants of its keys (codec/keys).
  */
 import { digestOf } from '../../codec/doc-text.ts'
+import { idOfValue, idValue } from '../../codec/ids.ts'
 import {
   atNodeKey,
   dueKey,
   endedKey,
   failedKey,
-  idOfValue,
-  idValue,
   type Key,
   outboxKey,
   queueKey,

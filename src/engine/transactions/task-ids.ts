@@ -2,7 +2,8 @@
  * Ids of new tasks: 4 bytes of seconds, the file's 5 random bytes, a 3-byte counter. Ids only rise:
  * the last one is read for the first new task of a transaction and written at the end.
  */
-import { idValue, metaKey, newId } from '../../codec/keys.ts'
+import { idValue, newId } from '../../codec/ids.ts'
+import { metaKey } from '../../codec/keys.ts'
 import type { Tx } from '../../store/store.ts'
 
 export interface TaskIds {
