@@ -134,7 +134,7 @@ describe('the numbers of a store', () => {
 
   it('go by the memory if nothing else is said, within bounds', () => {
     const { checkpoint_bytes, bytes_max } = boundsFor(0)
-    assert.ok(checkpoint_bytes >= 2 ** 25 && checkpoint_bytes <= 2 ** 27)
+    assert.ok(checkpoint_bytes >= 2 ** 25 && checkpoint_bytes <= 2 ** 26)
     assert.equal(bytes_max, 2 * checkpoint_bytes)
     assert.equal(boundsFor(5_000).checkpoint_bytes, 5_000)
   })
