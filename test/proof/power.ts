@@ -63,7 +63,7 @@ const forms: readonly Form[] = [
 const judge_edits: readonly Edit[] = [
   {
     file: 'store/commit-log/bounds.ts',
-    from: '[usual_min, usual_max] = [32 * mib, 128 * mib]',
+    from: '[usual_min, usual_max] = [32 * mib, 64 * mib]',
     to: '[usual_min, usual_max] = [2 * mib, 2 * mib]',
   },
   {
