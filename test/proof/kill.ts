@@ -120,11 +120,11 @@ export const proof: Proof = {
     control('a program that makes a transaction of each op', [
       {
         file: 'engine/requests/submission.ts',
-        from: 'return new Promise((resolve, reject) => {\n      const began_ms',
+        from: 'return new Promise((settle, fail) => {\n      const request: Submitted',
         to:
           'if (ops.length > 1) return submit(ops.slice(0, 1), caller, may_wait).then(async (one) => ' +
           '[...one, ...(await submit(ops.slice(1), caller, may_wait))])\n    ' +
-          'return new Promise((resolve, reject) => {\n      const began_ms',
+          'return new Promise((settle, fail) => {\n      const request: Submitted',
       },
     ]),
     control('a program that resumes a task twice', [
