@@ -40,6 +40,7 @@ const layers = [
   'files',
   'metrics',
   'task-operations',
+  'management',
   'console/overview',
   'console/diagram',
   'server/tls',

@@ -21,6 +21,11 @@ export interface ProcessRecord {
   readonly stubs?: number
   /** Absent while its webhook is closed. */
   readonly webhook?: WebhookRecord | undefined
+  /** When it was first stored, and when its newest version was; absent in older files. */
+  readonly create_ms?: number
+  readonly change_ms?: number
+  /** The user who made it through the API. */
+  readonly owner?: string
 }
 
 export interface WebhookRecord {
@@ -37,6 +42,8 @@ export interface UserRecord {
   readonly sign?: SignatureKind
   /** What the user may on the operator's page; absent for nothing. */
   readonly console?: 'look' | 'operate' | 'administer'
+  /** May use and change every process through the API; absent for no. */
+  readonly is_administrator?: true
 }
 
 /** `sealed` is the encrypted secret. `until_ms` is set once it is rotated. */
@@ -190,4 +197,4 @@ export function decodeCounts(bytes: Buffer | undefined, counts = noTasks()): Sta
 }
 
 /** What a grant allows, as bits of its one byte. */
-export const grant_bits = { create: 1, modify: 2, show: 4 } as const
+export const grant_bits = { create: 1, modify: 2, show: 4, edit: 8 } as const

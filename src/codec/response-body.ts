@@ -8,7 +8,7 @@ import type { OpResult, Task } from '../core/model.ts'
 
 /** `request_proc` ok and one entry for each result, in their order. */
 export function renderResults(version: 1 | 2, results: readonly OpResult[]): string {
-  let text = '{"request_proc":"ok","ops":['
+  let text = opening
   for (let at = 0; at < results.length; at++) {
     if (at > 0) text += ','
     text += renderResult(version, results[at] as OpResult)
@@ -16,7 +16,13 @@ export function renderResults(version: 1 | 2, results: readonly OpResult[]): str
   return `${text}]}`
 }
 
-function renderResult(version: 1 | 2, result: OpResult): string {
+const opening = '{"request_proc":"ok","ops":['
+
+/** The same with entries that are JSON text already. */
+export const renderEntries = (texts: readonly string[]): string => `${opening}${texts.join(',')}]}`
+
+/** One entry of `ops`. */
+export function renderResult(version: 1 | 2, result: OpResult): string {
   if (result.proc !== 'ok') return `{${failed(version, result)}`
   if (version === 1) return `{${done(result)}`
   return `{${addressed(result)}${result.task ? found(result.task) : ''}}`

@@ -59,6 +59,7 @@ export const eventTable = {
   certificate_refused: warn('a connection is refused in its TLS handshake'),
   console_session: info('a session of the operator’s page begins or ends'),
   console_acted: info('an operator has acted on the page', { is_whole: true }),
+  process_managed: info('a user has changed a process through the API', { is_whole: true }),
   op_refused: info('an op is refused'),
   task_failed: error('a task has failed, and rests until it is retried'),
   handler_failed: error('a handler has failed, and its task goes on in the error node'),

@@ -235,6 +235,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     replays,
     consoles: new Set(),
     addresses,
+    onProcessChanged: onChanged,
     keyState: secrets.keyState,
     answerAccount: newAnswerAccounts(limits),
     callerOf: bindings.boundCaller,

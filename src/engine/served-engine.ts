@@ -16,6 +16,7 @@ import type { ChangeFeed } from './changes/changes.ts'
 import type { EngineDiagnosis } from './file/diagnosis.ts'
 import type { Flow } from './flow/flow.ts'
 import type { Replays } from './replays/replays.ts'
+import type { OtherOps } from './requests/submission.ts'
 import type { AnswerAccount } from './requests/unread-answers.ts'
 import type { TaskWait } from './tasks/waits.ts'
 
@@ -43,6 +44,14 @@ export interface ServedEngine extends Engine {
    * `shutting_down` once a close has begun.
    */
   submit(ops: readonly (Op | OpResult)[], caller: Caller): Promise<OpResult[]>
+  /** As `submit`, for a request that has ops on other objects than tasks. */
+  submitOthers(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    others: OtherOps,
+  ): Promise<OpResult[]>
+  /** Call after a commit that changed a process, its grants or its webhook. */
+  onProcessChanged(conv_id: string): void
   /**
    * `Tasks.cancel` and `Tasks.retry` with a caller's right `modify` and the bounds of ops; a cancel
    * works on a full disk.

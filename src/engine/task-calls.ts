@@ -31,6 +31,7 @@ export type TaskCalls = Pick<
   | 'result'
   | 'tasks'
   | 'submit'
+  | 'submitOthers'
   | 'cancelTask'
   | 'retryTask'
   | 'listTasks'
@@ -105,6 +106,7 @@ export function newTaskCalls(
       bulkJobs: bulk_jobs.list,
     },
     submit,
+    submitOthers: (ops, caller, others) => submit(ops, caller, false, others),
     cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
     retryTask: (op, caller) =>
       change('retry', op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),

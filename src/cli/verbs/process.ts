@@ -62,7 +62,7 @@ export const processVerbs: readonly Verb[] = [
     },
   }),
   fileVerb('process share ID USER', {
-    flags: [flag('can LIST', 'some of create,modify,show (default all three)')],
+    flags: [flag('can LIST', 'some of create,modify,show,edit (default all but edit)')],
     says: 'let a user work with a process',
     run(given, io) {
       const [id, user] = [word(given, 0), word(given, 1)]
@@ -128,13 +128,13 @@ async function showWebhook(given: Given, io: Io): Promise<Exit> {
   return printDone(given, io, found, page)
 }
 
-const all_can: readonly Can[] = ['create', 'modify', 'show']
+const task_rights: readonly Can[] = ['create', 'modify', 'show']
 
 function canOf(given: string | undefined): Can[] {
-  if (given === undefined) return [...all_can]
+  if (given === undefined) return [...task_rights]
   const names = given.split(',')
-  const can = all_can.filter((name) => names.includes(name))
-  if (can.length !== names.length) throw usageError('--can takes some of create,modify,show')
+  const can = [...task_rights, 'edit' as const].filter((name) => names.includes(name))
+  if (can.length !== names.length) throw usageError('--can takes some of create,modify,show,edit')
   return can
 }
 

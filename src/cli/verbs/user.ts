@@ -21,6 +21,7 @@ export const userVerbs: readonly Verb[] = [
       flag('id N', 'its number (default: the next free one)'),
       flag('name S', 'its name'),
       flag('sign HOW', 'the signatures it may use: hmac, path or both (default)'),
+      flag('administer', 'let it use and change every process'),
     ],
     says: 'make a user and print its secret, once',
     async run(given, io) {
@@ -28,7 +29,9 @@ export const userVerbs: readonly Verb[] = [
       const name = text(given, 'name')
       const sign = oneOf('--sign', text(given, 'sign'), signs)
       if (id !== undefined) checkUserId(id)
-      const add = (admin: Admin) => admin.call('user.add', defined({ id, name, sign }))
+      const administer = isOn(given, 'administer')
+      const args = { ...defined({ id, name, sign }), ...(administer ? { administer } : {}) }
+      const add = (admin: Admin) => admin.call('user.add', args)
       const made = await withAdmin(given, io, add, { if_missing: 'create' })
       return printSecret(given, io, made)
     },
@@ -38,7 +41,15 @@ export const userVerbs: readonly Verb[] = [
     jsonOf: (user) =>
       jsonOf({
         id: idJson(user.id),
-        ...membersOf(user, ['name', 'create_time_ms', 'secrets', 'sign', 'console', 'grants']),
+        ...membersOf(user, [
+          'name',
+          'create_time_ms',
+          'secrets',
+          'sign',
+          'console',
+          'is_administrator',
+          'grants',
+        ]),
       }),
     heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
     cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
@@ -80,6 +91,16 @@ export const userVerbs: readonly Verb[] = [
       const args = right === undefined || right === 'off' ? { id } : { id, right }
       const shows = { id: idJson(id), console: JSON.stringify(args.right ?? null) }
       return change(given, io, 'user.console', args, shows)
+    },
+  }),
+  fileVerb('user administer ID ON', {
+    says: 'let a user use and change every process through the API, or no longer: on or off',
+    notes: ['It holds from the next request on.'],
+    async run(given, io) {
+      const id = word(given, 0)
+      const may = oneOf('ON', word(given, 1), ['on', 'off'] as const) === 'on'
+      const shows = { id: idJson(id), administer: String(may) }
+      return change(given, io, 'user.administer', { id, may }, shows)
     },
   }),
   fileVerb('user remove ID', {

@@ -63,9 +63,10 @@ export async function openUsers(
   }
 
   return {
-    add: ({ id: wanted, name = '', sign = 'both' } = {}) =>
+    add: ({ id: wanted, name = '', sign = 'both', administer = false } = {}) =>
       inTurn(async () => {
-        const record: UserRecord = { name, create_ms: clock.now_ms(), ...signMember(sign) }
+        const rights = { ...signMember(sign), ...(administer ? is_administrator : {}) }
+        const record: UserRecord = { name, create_ms: clock.now_ms(), ...rights }
         const { owner: id, secret } = await secrets.add((tx) => {
           const id = wanted === undefined ? nextUser(tx) : userId(wanted)
           if (tx.get(userKey(id)) !== undefined) throw fault('user_exists', `user ${id} exists`)
@@ -91,6 +92,11 @@ export async function openUsers(
         await change(id, ({ console: _, ...kept }) => ({ ...kept, ...defined({ console: right }) }))
         setRight(id, right)
       }),
+    administer: (wanted, may) =>
+      change(userId(wanted), ({ is_administrator: _, ...kept }) => ({
+        ...kept,
+        ...(may ? is_administrator : {}),
+      })),
     list: () => store.view((view) => listUsers(view, (id) => secrets.known(id).length)),
     rotate: (wanted, { grace_ms = 0 } = {}) =>
       inTurn(async () => {
@@ -134,6 +140,8 @@ export async function openUsers(
     consoleRight: (id) => on_page.get(id),
   }
 }
+
+const is_administrator = { is_administrator: true } as const
 
 interface Signers extends Readonly<Record<SignatureKind, SecretLists>> {
   readonly of: SecretsToCompare | undefined
@@ -190,13 +198,27 @@ function nextUser(view: View): string {
 function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] {
   return allUsers(view).map(({ key, value }) => {
     const id = userOfKey(key)
-    const { name, create_ms, sign = 'both', console } = decodeRecord<UserRecord>(value)
+    const {
+      name,
+      create_ms,
+      sign = 'both',
+      console,
+      is_administrator,
+    } = decodeRecord<UserRecord>(value)
     const grants = allIn(view, grantsOf(id)).map((grant) => {
       return { conv_id: grantOfKey(grant.key).conv, can: rightsOf(grant.value[0] ?? 0) }
     })
     const secrets = secretCount(id)
-    return { id, name, create_time_ms: create_ms, secrets, sign, ...defined({ console }), grants }
+    const rights = defined({ console, is_administrator })
+    return { id, name, create_time_ms: create_ms, secrets, sign, ...rights, grants }
   })
+}
+
+/** Whether the caller may administer; a certificate that acts as no user may not. */
+export function mayAdminister(view: View, { user, payer }: Caller): boolean {
+  if (user === undefined) return payer === undefined
+  const bytes = view.get(userKey(user))
+  return bytes !== undefined && decodeRecord<UserRecord>(bytes).is_administrator === true
 }
 
 /** Whether the caller may see a process's tasks; the process need not exist. */

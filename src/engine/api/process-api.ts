@@ -55,7 +55,8 @@ export interface WebhookInfo {
   readonly callbacks: readonly { readonly node_id: string; readonly address: string }[]
 }
 
-export type Can = 'create' | 'modify' | 'show'
+/** `edit` is the right to read and change the process itself; nobody has it by default. */
+export type Can = 'create' | 'modify' | 'show' | 'edit'
 
 export interface Processes {
   /**
@@ -83,7 +84,7 @@ export interface Processes {
   show(conv_id: string | number, version?: number): Promise<ProcessDetails>
   /** The last 1,000 versions, newest first. */
   versions(conv_id: string | number): Promise<number[]>
-  /** Lets a user of the signed API use a process; `can` defaults to all three rights. */
+  /** Lets a user of the signed API use a process; `can` defaults to all but `edit`. */
   share(conv_id: string | number, user: string | number, can?: readonly Can[]): Promise<void>
   unshare(conv_id: string | number, user: string | number): Promise<void>
   /**

@@ -11,6 +11,8 @@ export interface UserInfo {
   readonly sign: Sign
   /** Absent without access to the operator's page. */
   readonly console?: ConsoleRight
+  /** May use and change every process through the API; absent for no. */
+  readonly is_administrator?: true
   readonly grants: readonly { readonly conv_id: string; readonly can: readonly Can[] }[]
 }
 
@@ -54,6 +56,7 @@ export interface Users {
     readonly id?: string | number
     readonly name?: string
     readonly sign?: Sign
+    readonly administer?: boolean
   }): Promise<NewSecret>
   list(): Promise<UserInfo[]>
   /** Makes a new secret; old ones stay valid for `grace_ms`, default 0. Rejects: `key_missing`. */
@@ -62,6 +65,8 @@ export interface Users {
   sign(id: string | number, sign: Sign): Promise<void>
   /** Grants or, with undefined, removes sign-in to the operator's page with a secret. */
   console(id: string | number, right: ConsoleRight | undefined): Promise<void>
+  /** Gives or takes the right to use and change every process, from the next request on. */
+  administer(id: string | number, may: boolean): Promise<void>
   remove(id: string | number): Promise<void>
   /**
    * Encrypts all secrets with the key of a new key file, or with `secret_key`. Older backups need

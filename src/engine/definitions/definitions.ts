@@ -159,6 +159,12 @@ function* joined(pieces: Iterable<string>): Sliced<string> {
   return all.join('')
 }
 
+/** The version of a definition that has been compiled. */
+export function versionOf(conv_id: string, definition: JsonObject, graph: Graph): NewVersion {
+  const made = { conv_id, place: '', text: stringifyJson(definition), hash: hashOf(definition) }
+  return { ...made, graph, lock_secret: undefined, warnings: [] }
+}
+
 /** Equal for definitions that differ only in notation. */
 export function hashOf(definition: JsonValue): string {
   return createHash('sha256').update(canonicalText(definition)).digest('hex')

@@ -33,7 +33,7 @@ import { firstWebhook, newNonce } from './webhooks.ts'
 export function newImporter(
   parts: ProcessParts,
 ): Pick<Processes, 'put' | 'putMany' | 'importFiles'> {
-  const { store, catalog, limits, chance, addresses, handlers, emit, onChanged } = parts
+  const { store, catalog, limits, chance, clock, addresses, handlers, emit, onChanged } = parts
   const { variables } = parts.engine
 
   async function importAll(
@@ -64,7 +64,10 @@ export function newImporter(
     const putAll = (tx: Tx, secrets: readonly (GivenSecret | undefined)[]): ImportResult => {
       const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
       const puts = versions.map((version, at) =>
-        putVersion(tx, catalog, version, { given: moves, isNode }, nonces[at] as string),
+        putVersion(tx, catalog, version, {
+          ...{ given: moves, isNode },
+          ...{ nonce: nonces[at] as string, now_ms: clock.now_ms() },
+        }),
       )
       for (const one of secrets) one?.put(tx)
       const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
@@ -178,14 +181,14 @@ interface Migrations {
   isNode(node_id: string): boolean
 }
 
-/** `nonce` is for a webhook that this opens. */
-function putVersion(
-  tx: Tx,
-  catalog: Catalog,
-  next: NewVersion,
-  migrations: Migrations,
-  nonce: string,
-): Stored {
+export interface PutHow extends Migrations {
+  /** For a webhook that this opens. */
+  readonly nonce: string
+  readonly now_ms: number
+}
+
+/** Stores the next version of a process, unless nothing has changed. */
+export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutHow): Stored {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
   if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
@@ -198,8 +201,11 @@ function putVersion(
     hash,
     ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
     ...(stubs === 0 ? {} : { stubs }),
-    moves: old === undefined ? {} : pendingMigrations(tx, old, next, migrations),
-    webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, nonce),
+    moves: old === undefined ? {} : pendingMigrations(tx, old, next, how),
+    webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, how.nonce),
+    create_ms: old === undefined ? how.now_ms : (old.record.create_ms ?? how.now_ms),
+    change_ms: how.now_ms,
+    ...(old?.record.owner === undefined ? {} : { owner: old.record.owner }),
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))

@@ -67,12 +67,9 @@ export function newProcesses(
 
   async function setStatus(given: string | number, status: 'active' | 'paused'): Promise<void> {
     const conv_id = convId(given)
-    const is_changed = await store.update((tx) => {
-      const { record } = requireProcess(tx, catalog, conv_id)
-      if (record.status === status) return false
-      tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
-      return true
-    })
+    const is_changed = await store.update((tx) =>
+      putStatus(tx, requireProcess(tx, catalog, conv_id), status),
+    )
     if (is_changed) emit(status === 'paused' ? 'process_paused' : 'process_resumed', { conv_id })
     if (status === 'active') onChanged(conv_id)
   }
@@ -130,18 +127,7 @@ export function newProcesses(
       const conv_id = convId(given)
       await store.update((tx) => {
         requireProcess(tx, catalog, conv_id)
-        const tasks = liveTasksOf(tx, conv_id)
-        if (tasks > 0) {
-          throw fault(
-            'process_has_tasks',
-            `process ${conv_id} has ${tasks} live tasks; cancel them`,
-          )
-        }
-        for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
-        removeAll(tx, versionsOf(conv_id))
-        removeAll(tx, sumsOf(conv_id))
-        addresses.locks.remove(tx, conv_id)
-        tx.del(processKey(conv_id))
+        removeProcess(tx, addresses, conv_id)
       })
       addresses.locks.onRemoved(conv_id)
       addresses.onProcessChanged(conv_id)
@@ -166,6 +152,30 @@ export function newProcesses(
       onChanged(conv_id)
     },
   }
+}
+
+/** Returns whether this changes it. */
+export function putStatus(
+  tx: Tx,
+  { conv_id, record }: Process,
+  status: ProcessRecord['status'],
+): boolean {
+  if (record.status === status) return false
+  tx.put(processKey(conv_id), encodeRecord({ ...record, status }))
+  return true
+}
+
+/** Throws `process_has_tasks`. After the commit, call `onRemoved` and `onProcessChanged`. */
+export function removeProcess(tx: Tx, addresses: Addresses, conv_id: string): void {
+  const tasks = liveTasksOf(tx, conv_id)
+  if (tasks > 0) {
+    throw fault('process_has_tasks', `process ${conv_id} has ${tasks} live tasks; cancel them`)
+  }
+  for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
+  removeAll(tx, versionsOf(conv_id))
+  removeAll(tx, sumsOf(conv_id))
+  addresses.locks.remove(tx, conv_id)
+  tx.del(processKey(conv_id))
 }
 
 export function requireProcess(view: View, catalog: Catalog, conv_id: string): Process {
@@ -233,7 +243,7 @@ function showProcess(
 }
 
 /** Grants are keyed by user, so this reads all; only administration needs it. */
-function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
+export function grantsFor(view: View, conv_id: string): { user: string; bits: number }[] {
   return allIn(view, keysOfType('grant'))
     .map(({ key, value }) => ({ ...grantOfKey(key), bits: value[0] ?? 0 }))
     .filter((grant) => grant.conv === conv_id)

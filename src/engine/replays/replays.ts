@@ -48,7 +48,7 @@ export type ApplyOps = (tx: Transaction, ops: Ops, caller: Caller) => OpResult[]
 export interface Replays {
   readonly mode: ReplayMode
   /** Undefined for a request whose repeat is applied again. Throws `format_error`. */
-  nameOf(ops: Ops, caller: Caller): RequestName | undefined
+  nameOf(ops: Ops, caller: Caller, is_change?: boolean): RequestName | undefined
   /** Applies ops unless they were applied under this name. */
   applyOnce(tx: Transaction, name: RequestName, ops: Ops, caller: Caller, apply: ApplyOps): Outcome
   /** Counts a durable record. */
@@ -140,8 +140,8 @@ export async function openReplays(
 
   return {
     mode,
-    nameOf(ops, caller) {
-      if (mode !== 'off') return nameOf(ops, caller)
+    nameOf(ops, caller, is_change) {
+      if (mode !== 'off') return nameOf(ops, caller, is_change)
       if (caller.request_key !== undefined) throw fault('format_error', not_kept)
       return undefined
     },

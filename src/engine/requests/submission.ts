@@ -17,7 +17,12 @@ import type { TracedOrder, Traces } from './traces.ts'
 
 export interface Submission {
   /** As `ServedEngine.submit`; `may_wait` lets a call of this process wait for room. */
-  submit(ops: readonly (Op | OpResult)[], caller: Caller, may_wait?: boolean): Promise<OpResult[]>
+  submit(
+    ops: readonly (Op | OpResult)[],
+    caller: Caller,
+    may_wait?: boolean,
+    others?: OtherOps,
+  ): Promise<OpResult[]>
   /** A server's change of one task, under the bounds of ops. */
   change(
     name: 'cancel' | 'retry',
@@ -35,12 +40,22 @@ export interface Submission {
   flush(): Promise<void>
 }
 
+/** How a request is applied that has ops on other objects than tasks. */
+export interface OtherOps {
+  /** In place of `applyOps`; it may run twice. */
+  readonly apply: ApplyOps
+  /** Whether its answer is kept for a repeat. */
+  readonly is_change: boolean
+}
+
 /** A request on its way, until its promise settles. */
 interface Submitted extends QueuedRequest<Outcome> {
   readonly ops: readonly (Op | OpResult)[]
   readonly caller: Caller
   /** Of a call of this process, which is counted here. */
   readonly began_ms: number | undefined
+  /** Not of other ops, whose servers count them. */
+  readonly is_counted: boolean
   readonly settle: (results: OpResult[]) => void
   readonly fail: (reason: unknown) => void
   name: RequestName | undefined
@@ -59,15 +74,17 @@ export function newSubmission(
     ops: readonly (Op | OpResult)[],
     caller: Caller,
     may_wait = false,
+    others?: OtherOps,
   ): Promise<OpResult[]> {
     return new Promise((settle, fail) => {
       const request: Submitted = {
-        run: applyIn,
+        run: others === undefined ? applyIn : (tx) => applied(request, tx, others.apply),
         resolve: settleWith,
         reject: retryOrFail,
         ops,
         caller,
         began_ms: may_wait ? counters.beginRequest() : undefined,
+        is_counted: others === undefined,
         settle,
         fail,
         name: undefined,
@@ -76,9 +93,10 @@ export function newSubmission(
       }
       try {
         checkOpCount(ops.length, limits.ops_max)
-        request.name = replays.nameOf(ops, caller)
+        request.name = replays.nameOf(ops, caller, others?.is_change)
         // Now: a call that waits for room is queued in a turn of others. Servers name the trace.
-        request.trace = may_wait ? traces?.of(caller) : caller.trace
+        const trace = may_wait ? traces?.of(caller) : caller.trace
+        request.trace = others === undefined ? trace : undefined
         const bytes = admission.enter(ops, caller, may_wait)
         // Queued in the turn that frees room, before later ones.
         if (bytes === undefined) waitForRoom(request)
@@ -121,13 +139,13 @@ export function newSubmission(
   }
 
   function settleWith(this: Submitted, outcome: Outcome): void {
-    const { ops, bytes, name, began_ms } = this
+    const { ops, bytes, name, began_ms, is_counted } = this
     admission.leave(ops.length, bytes)
     if ('code' in outcome) return void refuse(this, outcome)
     const is_repeat = 'is_repeat' in outcome
     if (is_repeat) counters.countReplay()
     else {
-      counters.countOps(outcome)
+      if (is_counted) counters.countOps(outcome)
       if (name?.kept !== undefined) replays.onKept(name.kept)
     }
     if (began_ms !== undefined) counters.countRequest('library', 'ok', began_ms)

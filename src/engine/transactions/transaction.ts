@@ -62,6 +62,8 @@ export interface Transaction extends ReadContext {
   countTask(conv_id: string, node_id: string, status: Status, by: 1 | -1): void
   /** For one more live task; if not, `full` has the process after the commit. */
   hasRoom(conv_id: string): boolean
+  /** Call after a change of a process or its grants, which are cached. */
+  forgetProcess(conv_id: string): void
   takeCountChanges(): readonly CountChange[]
   moves_left: number
   /** The longest chain of moves without a wait in the current op. */
@@ -220,6 +222,10 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       effects.full ??= new Set()
       effects.full.add(conv_id)
       return false
+    },
+    forgetProcess(conv_id) {
+      processes.delete(conv_id)
+      grant = undefined
     },
     takeCountChanges: counters.takeChanges,
     recordTimer(conv_id, due_ms) {

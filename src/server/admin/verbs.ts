@@ -70,6 +70,8 @@ export const adminVerbs = {
     done(engine.users.sign(args.id, args.sign)),
   'user.console': (engine: Engine, args: ById & { readonly right?: ConsoleRight }) =>
     done(engine.users.console(args.id, args.right)),
+  'user.administer': (engine: Engine, args: ById & { readonly may: boolean }) =>
+    done(engine.users.administer(args.id, args.may)),
   'user.remove': (engine: Engine, args: ById) => done(engine.users.remove(args.id)),
   'user.rekey': (engine: Engine, args: Parameters<Engine['users']['rekey']>[0]) =>
     engine.users.rekey(args),

@@ -3,15 +3,19 @@
  * submits them to the engine and writes the results. Anything thrown by a step becomes one
  * response.
  */
+
+import { bytesOf } from '../../codec/json.ts'
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
-import { renderResults } from '../../codec/response-body.ts'
+import { renderEntries, renderResults } from '../../codec/response-body.ts'
+import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
 import { authenticate } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
 import type { Exchange } from './context.ts'
+import { httpFault } from './fault-response.ts'
 import type { BodyTarget, OpsTarget } from './path.ts'
 import { reply, replyFault } from './reply.ts'
 import { tracedCaller, traceRequest } from './request-trace.ts'
@@ -80,8 +84,14 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     traceRequest(exchange, target)
     engine.checkRate(user)
     if (context.is_sync) return await serveSync(exchange, target.version, caller, body)
-    const ops = parseRequest(body, limits).map((raw) => parseOp(raw, engine.limits))
+    const raw_ops = parseRequest(body, limits)
+    const ops = raw_ops.map((raw) => parseOp(raw, engine.limits))
     reservation = exchange.connection.answers.reserve(ops, user)
+    if (raw_ops.some(isOnOther)) {
+      const text = await answerOthers(exchange, target.version, caller, ops, body)
+      if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
+      return reply(exchange, 200, text, reservation)
+    }
     const results = await engine.submit(ops, tracedCaller(exchange, caller))
     emitRefusedOps(engine.emit, 'http', user, ops, results)
     reply(exchange, 200, renderResults(target.version, results), reservation)
@@ -89,6 +99,28 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     reservation?.release()
     replyFault(exchange, thrown)
   }
+}
+
+/** Whether an op is on another object than a task, known or not. */
+function isOnOther(raw: unknown): boolean {
+  const obj = (raw as { readonly obj?: unknown } | null)?.obj
+  return obj !== 'task' && typeof obj === 'string'
+}
+
+/** The answer to a request with such an op; their module is loaded when the first one arrives. */
+async function answerOthers(
+  exchange: Exchange,
+  version: 1 | 2,
+  caller: Caller,
+  ops: readonly (Op | OpResult)[],
+  body: Buffer,
+): Promise<string> {
+  const { engine, limits } = exchange.context
+  const { nesting_max, body_values_max: values_max } = limits
+  const management = await import('../../management/requests.ts')
+  const raw_ops = management.rawOpsOf(body, { nesting_max, values_max })
+  const request = { server: 'http', version, caller, ops, raw_ops } as const
+  return renderEntries(await management.answerOthers(engine, request))
 }
 
 /** 200, or 503 with the fault code that signed requests get; a standby is never ready for all. */

@@ -1,0 +1,130 @@
+/**
+ * A request with ops on other objects than tasks: all its ops, tasks' too, are applied in order in
+ * one transaction, and its answer is kept for a repeat where it changes something. The kept answer
+ * of such an op is its text, as the description of a result; one that only reads is read again.
+ */
+import { bytesOf, isObject, type JsonBounds, parseJson, stringifyJson } from '../codec/json.ts'
+import { renderResult } from '../codec/response-body.ts'
+import type { ServerName } from '../core/counters.ts'
+import { defined } from '../core/defined.ts'
+import { fault, isFault, isWholeFaultCode } from '../core/faults.ts'
+import type { Caller, JsonObject, JsonValue, Op, OpResult } from '../core/model.ts'
+import { mayAdminister } from '../engine/access/users.ts'
+import type { ServedEngine } from '../engine/served-engine.ts'
+import { applyOps } from '../engine/tasks/ops.ts'
+import type { Transaction } from '../engine/transactions/transaction.ts'
+import { type Act, idText, refusal } from './act.ts'
+import { doneText, procOf, refusedText, unknownText } from './answers.ts'
+import { type Row, rowIn, rowsOf } from './table.ts'
+
+export interface OtherRequest {
+  readonly server: ServerName
+  readonly version: 1 | 2
+  readonly caller: Caller
+  /** Parsed as if all were on tasks. */
+  readonly ops: readonly (Op | OpResult)[]
+  /** Every op whole, as the body has it. */
+  readonly raw_ops: readonly JsonValue[]
+}
+
+interface Other {
+  readonly op: JsonObject
+  readonly row: Row | undefined
+}
+
+interface Applied {
+  readonly text: string
+  readonly proc: string
+}
+
+/** Resolves with the answers of the ops as JSON texts. Rejects with a fault of the request. */
+export async function answerOthers(
+  engine: ServedEngine,
+  { server, version, caller, ops, raw_ops }: OtherRequest,
+): Promise<string[]> {
+  const others = new Map<Op | OpResult, Other>()
+  const placed = ops.map((parsed, at): Op | OpResult => {
+    const op = raw_ops[at]
+    if (!namesOther(op)) return parsed
+    const rows = rowsOf(op.obj as string)
+    const place: OpResult = { ...place_of_other, description: stringifyJson(op) }
+    others.set(place, { op, row: rows && rowIn(rows, op.type) })
+    return place
+  })
+  const all = [...others.values()]
+  const is_change = all.some(({ row }) => row !== undefined && !row.is_read)
+  if (all.some(({ row }) => row?.needs_addresses)) await engine.addresses.prepare()
+  let made = new Map<Op | OpResult, Applied>()
+  let afterwards: (() => void)[] = []
+  const apply = (tx: Transaction, some: readonly (Op | OpResult)[], by: Caller): OpResult[] => {
+    made = new Map()
+    afterwards = []
+    return some.map((op) => {
+      const other = others.get(op)
+      if (other === undefined) return applyOps(tx, [op], by)[0] as OpResult
+      const applied = run(tx, other)
+      made.set(op, applied)
+      const kept = other.row?.is_read ? '' : applied.text
+      return { ...place_of_other, description: kept }
+    })
+  }
+
+  function run(tx: Transaction, { op, row }: Other): Applied {
+    const act: Act = {
+      ...{ tx, op, caller, engine, is_administrator: mayAdminister(tx.store, caller) },
+      afterwards: (then) => void afterwards.push(then),
+    }
+    const before = afterwards.length
+    try {
+      if (rowsOf(op.obj as string) === undefined) {
+        return { text: unknownText(version, op), proc: 'error' }
+      }
+      if (row === undefined) throw refusal('bad type', { key: 'type' })
+      const { answer_bytes_max } = engine.limits
+      const too_large = (): Error =>
+        fault('answer_too_large', `Answer size is over ${answer_bytes_max} bytes`)
+      if (row.is_read && tx.shown_bytes > answer_bytes_max) throw too_large()
+      const text = doneText(version, op, row.run(act))
+      tx.shown_bytes += bytesOf(text)
+      if (row.is_read && tx.shown_bytes > answer_bytes_max) throw too_large()
+      return { text, proc: 'ok' }
+    } catch (thrown) {
+      if (!isFault(thrown) || isWholeFaultCode(thrown.code)) throw thrown
+      afterwards.length = before
+      return { text: refusedText(version, op, thrown), proc: procOf(version, thrown) }
+    }
+  }
+
+  const results = await engine.submitOthers(placed, caller, { apply, is_change })
+  for (const then of afterwards) then()
+  const unread = placed.filter((op, at) => others.has(op) && textAt(op, at) === '')
+  if (unread.length > 0) await engine.submitOthers(unread, caller, { apply, is_change: false })
+  return placed.map((op, at) => {
+    const other = others.get(op)
+    const { conv_id } = other === undefined ? (op as { conv_id?: string }) : idsOf(other.op)
+    const proc = other === undefined ? results[at]?.proc : (made.get(op)?.proc ?? 'ok')
+    if (other !== undefined) engine.counters.countOp('other', proc as string)
+    if (proc !== 'ok') engine.emit('op_refused', { server, code: proc, conv_id, user: caller.user })
+    return other === undefined ? renderResult(version, results[at] as OpResult) : textAt(op, at)
+  })
+
+  function textAt(op: Op | OpResult, at: number): string {
+    return made.get(op)?.text ?? results[at]?.description ?? ''
+  }
+}
+
+/** Stands for an op on another object in the queue and in the records of repeats. */
+const place_of_other = { ref: null, obj: 'task', proc: 'error', key: 'obj' } as const
+
+const idsOf = ({ conv_id }: JsonObject): { conv_id?: string } =>
+  defined({ conv_id: idText(conv_id) })
+
+/** Whether an op is on another object than a task. */
+export const namesOther = (op: JsonValue | undefined): op is JsonObject =>
+  isObject(op) && typeof op.obj === 'string' && op.obj !== 'task'
+
+/** The ops of a body whose `ops` has been read before, exact. */
+export function rawOpsOf(body: Buffer, bounds: JsonBounds): JsonValue[] {
+  const { ops } = parseJson(body.toString('utf8'), bounds) as JsonObject
+  return Array.isArray(ops) ? ops : [ops as JsonValue]
+}

@@ -1,0 +1,71 @@
+/**
+ * The table of ops on other objects than tasks. An object without a row is none of this service
+ * and is refused as `bad object`; another type of an object with a row, as `bad type`.
+ */
+import type { Act } from './act.ts'
+import type { Answer } from './answers.ts'
+import * as changing from './changing.ts'
+import * as folders from './folders.ts'
+import * as reading from './reading.ts'
+
+export interface Row {
+  /** Its repeat is applied again, because it changes nothing. */
+  readonly is_read?: true
+  /** It may need the secret of addresses. */
+  readonly needs_addresses?: true
+  run(act: Act): Answer
+}
+
+const read = (run: Row['run']): Row => ({ is_read: true, run })
+const change = (run: Row['run']): Row => ({ run })
+const address = (run: Row['run']): Row => ({ run, needs_addresses: true })
+
+const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
+  conv: {
+    list: read(reading.listConv),
+    show: read(reading.showConv),
+    create: change(changing.createConv),
+    modify: change(changing.modifyConv),
+    delete: change(changing.deleteConv),
+    link: change(changing.linkConv),
+    favorite: read(reading.checkScheme),
+  },
+  node: { show: read(reading.showNode) },
+  nodes: { list: read(reading.listNodes) },
+  conv_params: { list: read(reading.listConvParams) },
+  obj_scheme: { get: read(reading.getScheme), check: read(reading.checkScheme) },
+  commits: { list: read(reading.listCommits), delete: read(reading.deleteCommits) },
+  commit: { delete: read(reading.deleteCommits) },
+  api_code: {
+    get: read(reading.getApiCode),
+    load: read(changing.compileApiCode),
+    compile: read(changing.compileApiCode),
+  },
+  callback_hash: {
+    get: read(changing.getCallbackHash),
+    create: address(changing.createCallbackHash),
+    modify: address(changing.modifyCallbackHash),
+    delete: change(changing.deleteCallbackHash),
+  },
+  folder: {
+    list: read(folders.listFolder),
+    show: read(folders.showFolder),
+    link: read(folders.linkFolder),
+    create: read(folders.noFolders),
+    modify: read(folders.noFolders),
+    delete: read(folders.noFolders),
+  },
+  company: { list: read(folders.listCompany) },
+  projects: { list: read(folders.listProjects) },
+  project: { list: read(folders.noProject), show: read(folders.noProject) },
+  stage: { show: read(folders.noProject) },
+}
+
+/** Undefined for an object that this service does not have. */
+export function rowsOf(obj: string): Readonly<Record<string, Row>> | undefined {
+  return Object.hasOwn(table, obj) ? table[obj] : undefined
+}
+
+export function rowIn(rows: Readonly<Record<string, Row>>, type: unknown): Row | undefined {
+  return typeof type === 'string' && Object.hasOwn(rows, type) ? rows[type] : undefined
+}

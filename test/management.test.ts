@@ -1,0 +1,371 @@
+/** Ops on other objects than tasks, over signed HTTP in both versions: answers, rights, repeats. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { definition, node, openHttp, type TestHttp } from './support/http-server.ts'
+
+type Json = Readonly<Record<string, unknown>>
+type Entry = Record<string, unknown>
+
+const admin = '13001'
+const editor = '13002'
+const locked = { direct_url: true, type_auth: 'basic', login: 'a', secret: 'hush' }
+const coded = definition(7, [
+  { ...node('start', 1, [{ type: 'go', to_node_id: 'code' }]), options: locked },
+  node('code', 0, [
+    { type: 'api_code', lang: 'js', src: 'data.a = 1.50', err_node_id: 'end' },
+    { type: 'go', to_node_id: 'end' },
+  ]),
+  node('end', 2, []),
+])
+
+let served: TestHttp
+const secrets = new Map<string, string>()
+
+before(async () => {
+  served = await openHttp()
+  const { engine } = served
+  secrets.set('13000', served.secret)
+  const { secret } = await engine.users.add({ id: admin, name: 'ann', administer: true })
+  secrets.set(admin, secret)
+  secrets.set(editor, (await engine.users.add({ id: editor, name: 'ed' })).secret)
+  await engine.processes.share('1234', editor, ['show', 'edit'])
+  await engine.processes.put(coded)
+})
+after(() => served.close())
+
+async function text(user: string, ops: readonly Json[], version: 1 | 2 = 2): Promise<string> {
+  const secret = secrets.get(user) as string
+  const { body } = await served.send(JSON.stringify({ ops }), { user, secret, version })
+  return body
+}
+
+async function send(user: string, ...ops: readonly Json[]): Promise<Entry[]> {
+  return (JSON.parse(await text(user, ops)) as { ops: Entry[] }).ops
+}
+
+const one = async (user: string, op: Json): Promise<Entry> => (await send(user, op))[0] as Entry
+
+/** [user, version, op, the whole entry as text] */
+const texts: readonly (readonly [string, 1 | 2, Json, string])[] = [
+  ['13000', 2, { type: 'list', obj: 'snapshots', stage_id: 4 }, unknown('snapshots')],
+  ['13000', 2, { type: 'list', obj: 'no_such_thing', obj_id: 4 }, unknown('no_such_thing')],
+  [admin, 2, { type: 'create', obj: 'group' }, unknown('group')],
+  [
+    admin,
+    1,
+    { type: 'get', obj: 'user', id: 7 },
+    '{"id":7,"obj":"user","proc":"error","description":"bad object"}',
+  ],
+  [
+    admin,
+    2,
+    { type: 'restore', obj: 'conv', obj_id: 1234 },
+    '{"id":"","obj":"conv","obj_id":1234,"proc":"error","description":"bad type","key":"type"}',
+  ],
+  [
+    '13000',
+    2,
+    { type: 'list', obj: 'conv', obj_id: 1234 },
+    '{"id":"","obj":"conv","obj_id":1234,"proc":"access_denied","description":"user: 13000, conv_id: 1234"}',
+  ],
+  [
+    editor,
+    2,
+    { type: 'show', obj: 'conv', obj_id: 999 },
+    '{"id":"","obj":"conv","obj_id":999,"proc":"access_denied","description":"user: 13002, conv_id: 999"}',
+  ],
+  [
+    admin,
+    2,
+    { type: 'show', obj: 'conv', obj_id: 999 },
+    '{"id":"","obj":"conv","obj_id":999,"proc":"error","description":"Object conv with id 999 does not exist"}',
+  ],
+  [
+    admin,
+    1,
+    { type: 'show', obj: 'conv', obj_id: 999 },
+    '{"obj":"conv","obj_id":999,"proc":"obj_id_not_found","description":"Object conv with id 999 does not exist"}',
+  ],
+  [
+    admin,
+    2,
+    { type: 'list', obj: 'conv' },
+    `{"id":"","obj":"conv","proc":"error","description":"Key 'obj_id' is required","key":"obj_id"}`,
+  ],
+  [
+    editor,
+    1,
+    { type: 'list', obj: 'conv_params', obj_id: 1234 },
+    '{"obj":"conv_params","obj_id":1234,"proc":"ok","params":[],"ref_mask":false}',
+  ],
+  [
+    editor,
+    2,
+    { type: 'list', obj: 'conv_params', obj_id: '1234', id: 'x' },
+    '{"id":"x","proc":"ok","obj":"conv_params","obj_id":"1234","params":[],"ref_mask":false}',
+  ],
+]
+
+function unknown(obj: string): string {
+  return `{"id":"","obj":"${obj}","proc":"error","description":"bad object"}`
+}
+
+for (const [user, version, op, expected] of texts) {
+  test(`${op.type} ${op.obj} ${op.obj_id} of ${user}, version ${version}`, async () => {
+    const body = await text(user, [op], version)
+    assert.equal(body, `{"request_proc":"ok","ops":[${expected}]}`)
+  })
+}
+
+/** [user, op, members of its answer] */
+const members: readonly (readonly [string, Json, Json])[] = [
+  [
+    editor,
+    { type: 'list', obj: 'conv', obj_id: 1234 },
+    { title: 'process 1234', status: 'active', conv_type: 'process', last_confirmed_version: 1 },
+  ],
+  [
+    editor,
+    { type: 'show', obj: 'conv', obj_id: 1234 },
+    { parent_obj_id: 0, parent_obj_type: 'folder', stage_id: 0, is_owner: false },
+  ],
+  [
+    editor,
+    { type: 'show', obj: 'node', conv_id: 1234, obj_id: 'end' },
+    { title: 'end', obj_type: 2, count: 0, logics: [] },
+  ],
+  [
+    editor,
+    { type: 'show', obj: 'node', conv_id: 1234, obj_id: 'no' },
+    { proc: 'error', description: 'Object node with id no does not exist' },
+  ],
+  [
+    editor,
+    { type: 'list', obj: 'nodes', conv_id: 1234, pattern: 'EN' },
+    {
+      list: [{ conv_id: 1234, id: 'end', title: 'end', description: '', type: 2, status: 1 }],
+    },
+  ],
+  [
+    admin,
+    { type: 'list', obj: 'conv', list_obj: 'group', obj_id: 1234 },
+    {
+      list: [
+        share('13000', '', ['create', 'modify', 'view']),
+        share(editor, 'ed', ['modify', 'view', 'delete']),
+      ],
+    },
+  ],
+  [editor, { type: 'check', obj: 'obj_scheme', obj_id: 1234, obj_type: 'conv' }, { proc: 'ok' }],
+  [
+    admin,
+    { type: 'get', obj: 'obj_scheme', obj_id: 1234, obj_type: 'conv', version: 9 },
+    { proc: 'error', description: 'Version 9 does not exist' },
+  ],
+  [
+    editor,
+    { type: 'delete', obj: 'commits', conv_id: 1234, version: 1_700_000_000 },
+    { proc: 'ok', obj_id: 1234, version: 1_700_000_000 },
+  ],
+  [
+    admin,
+    { type: 'get', obj: 'api_code', conv_id: 7, node_id: 'code', env: 'develop' },
+    { lang: 'js', src: 'data.a = 1.50' },
+  ],
+  [
+    admin,
+    { type: 'compile', obj: 'api_code', conv_id: 7, node_id: 'code', lang: 'js', src: 'a = 1' },
+    { proc: 'ok', description: '' },
+  ],
+  [
+    admin,
+    { type: 'load', obj: 'api_code', conv_id: 7, node_id: 'code', lang: 'js', src: 'a = = 1' },
+    {
+      description: '1',
+      errors: { code: ["Key 'src'. 'src is no JavaScript: Unexpected token '=''"] },
+    },
+  ],
+  [
+    '13000',
+    { type: 'show', obj: 'folder', obj_id: 0 },
+    { obj_id: 0, title: 'Root folder', obj_type: 0, parent_obj_id: 0 },
+  ],
+  ['13000', { type: 'list', obj: 'folder', obj_id: 0 }, { list: [] }],
+  [
+    admin,
+    { type: 'create', obj: 'folder', title: 'x' },
+    { proc: 'error', description: 'folders are not kept here' },
+  ],
+  [admin, { type: 'link', obj: 'folder', obj_id: 7, folder_id: 0 }, { proc: 'ok', folder_id: 0 }],
+  [
+    admin,
+    { type: 'link', obj: 'folder', obj_id: 7, folder_id: 5 },
+    { proc: 'error', description: 'folders are not kept here' },
+  ],
+  [
+    admin,
+    { type: 'list', obj: 'company' },
+    { list: [{ company_id: 'conveyor', title: 'Conveyor', is_owner: true, is_admin: true }] },
+  ],
+  [admin, { type: 'list', obj: 'projects' }, { list: [] }],
+  [
+    admin,
+    { type: 'show', obj: 'stage', obj_id: 5 },
+    { proc: 'error', description: 'Object stage with id 5 does not exist' },
+  ],
+  [editor, { type: 'list', obj: 'projects' }, { proc: 'access_denied' }],
+  [
+    editor,
+    { type: 'create', obj: 'conv', title: 'x', conv_type: 'process' },
+    { proc: 'access_denied' },
+  ],
+  [
+    editor,
+    {
+      ...{ type: 'link', obj: 'conv', obj_id: 1234, obj_to: 'user', obj_to_id: 13000 },
+      privs: [{ type: 'create' }],
+    },
+    { proc: 'access_denied' },
+  ],
+  [
+    admin,
+    { type: 'link', obj: 'conv', obj_id: 1234, obj_to: 'group', obj_to_id: 1, privs: [] },
+    { proc: 'error', description: 'bad object' },
+  ],
+  [
+    admin,
+    { type: 'link', obj: 'conv', obj_id: 1234, obj_to: 'user', obj_to_id: 5, privs: [] },
+    { proc: 'error', description: 'Object user with id 5 does not exist' },
+  ],
+]
+
+function share(login: string, title: string, privs: readonly string[]): Json {
+  const id = Number(login)
+  const all = privs.map((type) => ({ type, list_obj: ['all'] }))
+  return { obj: 'user', obj_id: id, login_id: id, title, login, privs: all }
+}
+
+for (const [user, op, expected] of members) {
+  test(`${op.type} ${op.obj} of ${user}: ${JSON.stringify(expected).slice(0, 60)}`, async () => {
+    const answer = await one(user, op)
+    const found = Object.fromEntries(Object.keys(expected).map((name) => [name, answer[name]]))
+    assert.deepEqual(found, expected, JSON.stringify(answer))
+  })
+}
+
+test('a definition is shown whole to editors, with its numbers exact and its secrets hidden', async () => {
+  const op = { type: 'get', obj: 'obj_scheme', obj_id: 7, obj_type: 'conv' }
+  const body = await text(admin, [op])
+  assert.ok(body.includes('"src":"data.a = 1.50"'))
+  assert.ok(body.includes('"secret":"***"'))
+  assert.ok(!body.includes('hush'))
+})
+
+test('a process is made, renamed, paused, shared and deleted, each at once', async () => {
+  const op = { type: 'create', obj: 'conv', title: 'new', conv_type: 'process', folder_id: 4 }
+  const [made] = await send(admin, op)
+  const { obj_id, folder_id } = made as Entry
+  assert.deepEqual({ obj_id, folder_id }, { obj_id: 1235, folder_id: 0 })
+  const create = { type: 'create', obj: 'task', conv_id: obj_id, ref: 'a', data: {} }
+  assert.equal((await one(admin, create)).proc, 'ok')
+  const rename = { type: 'modify', obj: 'conv', obj_id, title: 'newer', status: 'paused' }
+  const changed = { new_status: 2, old_status: 1, is_changed: true }
+  assert.deepEqual(changes(await one(admin, rename)), changed)
+  // The same bytes signed in the same second would be a repeat, with the first answer.
+  assert.deepEqual(changes(await one(admin, { ...rename, id: 2 })), {
+    ...{ new_status: 2, old_status: 2, is_changed: false },
+  })
+  const { title, status, is_owner } = await one(admin, { type: 'show', obj: 'conv', obj_id })
+  assert.deepEqual(
+    { title, status, is_owner },
+    { title: 'newer', status: 'paused', is_owner: true },
+  )
+  const link = { type: 'link', obj: 'conv', obj_id, obj_to: 'user', obj_to_id: Number(editor) }
+  const privs = [{ type: 'modify', list_obj: ['all'] }, { type: 'delete' }]
+  assert.equal((await one(admin, { ...link, privs })).action_type, 'link')
+  assert.equal((await one(editor, { type: 'show', obj: 'conv', obj_id })).proc, 'ok')
+  assert.equal((await one(admin, { ...link, privs: [] })).action_type, 'unlink')
+  assert.equal((await one(editor, { type: 'show', obj: 'conv', obj_id })).proc, 'access_denied')
+  assert.equal((await one(admin, { type: 'delete', obj: 'conv', obj_id })).proc, 'ok')
+  assert.deepEqual(await one(admin, op).then((again) => again.obj_id), 1236)
+})
+
+const changes = ({ new_status, old_status, is_changed }: Entry): Json => {
+  return { new_status, old_status, is_changed }
+}
+
+test('a process without nodes has no confirmed version, and its list is empty', async () => {
+  const op = { type: 'create', obj: 'conv', title: 'n', create_mode: 'without_nodes' }
+  const { obj_id } = await one(admin, op)
+  const found = await one(admin, { type: 'list', obj: 'conv', obj_id })
+  const { list, commits, last_confirmed_version } = found
+  assert.deepEqual(
+    { list, commits, last_confirmed_version },
+    { list: [], commits: { version: 0, list: [] }, last_confirmed_version: 0 },
+  )
+  const commit_list = await one(admin, { type: 'list', obj: 'commits', conv_id: obj_id })
+  assert.deepEqual(commit_list.list, [])
+})
+
+test('a process with live tasks is not deleted, and the answer says how many', async () => {
+  const { engine } = served
+  await engine.create({ conv_id: '1234', ref: 'alive', data: {} })
+  const refused = await one(admin, { type: 'delete', obj: 'conv', obj_id: 1234 })
+  const description = 'process 1234 has 1 live tasks; cancel them'
+  assert.deepEqual([refused.proc, refused.description], ['error', description])
+  await engine.tasks.cancel({ conv_id: '1234', ref: 'alive' })
+})
+
+test('the webhook of a process is opened, renewed and closed', async () => {
+  const op = (type: string): Json => ({ type, obj: 'callback_hash', conv_id: 1234 })
+  assert.equal((await one(admin, op('get'))).callback_hash, null)
+  const { callback_hash: first } = await one(admin, op('create'))
+  assert.match(first as string, /^[0-9a-f]{40}$/)
+  assert.equal((await one(admin, op('create'))).callback_hash, first)
+  const sent = await fetch(`http://127.0.0.1:${served.port}/api/2/json/public/1234/${first}`, {
+    ...{ method: 'POST', body: '{}' },
+  })
+  assert.equal(sent.status, 200)
+  const { callback_hash: second } = await one(admin, op('modify'))
+  assert.notEqual(second, first)
+  assert.equal((await one(admin, op('delete'))).callback_hash, null)
+})
+
+test('ops on tasks and on processes are applied in their order, each on its own', async () => {
+  const task = (ref: string): Json => ({
+    type: 'create',
+    obj: 'task',
+    conv_id: 1234,
+    ref,
+    data: {},
+  })
+  const pause = (status: string): Json => ({ type: 'modify', obj: 'conv', obj_id: 1234, status })
+  await served.engine.processes.share('1234', admin)
+  const unknown_op = { type: 'list', obj: 'snapshots' }
+  const ops = [task('m1'), pause('paused'), task('m2'), unknown_op, pause('active'), task('m3')]
+  const procs = (await send(admin, ...ops)).map(({ proc }) => proc)
+  assert.deepEqual(procs, ['ok', 'ok', 'conveyor_is_not_active', 'error', 'ok', 'ok'])
+})
+
+test('the same signed bytes make one process, and what they read is read again', async () => {
+  const op = { type: 'create', obj: 'conv', title: 'once', conv_type: 'process' }
+  const ops = [op, { type: 'list', obj: 'folder', obj_id: 0 }]
+  const timestamp = String(Math.floor(served.engine.clock.now_ms() / 1000) - 7)
+  const how = { user: admin, secret: secrets.get(admin) as string, version: 2, timestamp } as const
+  const answers: string[] = []
+  for (let times = 0; times < 2; times++) {
+    answers.push((await served.send(JSON.stringify({ ops }), how)).body)
+  }
+  assert.equal(answers[0], answers[1])
+  const listed = (await served.engine.processes.list()).filter(({ title }) => title === 'once')
+  assert.equal(listed.length, 1)
+})
+
+test('a right that is taken away is gone at the next request', async () => {
+  const { engine } = served
+  const op = { type: 'list', obj: 'projects' }
+  await engine.users.administer(editor, true)
+  assert.equal((await one(editor, op)).proc, 'ok')
+  await engine.users.administer(editor, false)
+  assert.equal((await one(editor, op)).proc, 'access_denied')
+})
