@@ -15,6 +15,7 @@ import {
   type Evaluation,
   isAtom,
   isList,
+  isMap,
   isNumber,
   listOf,
   type Result,
@@ -48,9 +49,51 @@ function jsonText(evaluation: Evaluation, term: ErlangTerm): Result {
 
 const base64_text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
+interface Base64Options {
+  readonly is_urlsafe: boolean
+  readonly has_padding: boolean
+}
+
+/** Of `#{mode => urlsafe, padding => false}`; undefined where a member is not known. */
+function base64Options(options: ErlangTerm | undefined): Base64Options | undefined {
+  const of = { is_urlsafe: false, has_padding: true }
+  if (options === undefined) return of
+  if (!isMap(options)) return undefined
+  for (const [key, value] of options.pairs) {
+    const [name, choice] = [key, value].map((term) => (isAtom(term) ? atomName(term) : ''))
+    if (name === 'mode' && (choice === 'standard' || choice === 'urlsafe')) {
+      of.is_urlsafe = choice === 'urlsafe'
+    } else if (name === 'padding' && typeof value === 'boolean') {
+      of.has_padding = value
+    } else {
+      return undefined
+    }
+  }
+  return of
+}
+
+function onBase64(apply: (text: string, options: Base64Options) => Result): Apply {
+  return (evaluation, text, options) => {
+    const of = base64Options(options)
+    if (typeof text !== 'string' || of === undefined) return undefined
+    return spend(evaluation, text.length) ? apply(text, of) : undefined
+  }
+}
+
+function encoded(text: string, { is_urlsafe, has_padding }: Base64Options): string {
+  const letters = Buffer.from(text).toString('base64')
+  const made = is_urlsafe ? letters.replaceAll('+', '-').replaceAll('/', '_') : letters
+  return has_padding ? made : made.replace(/=+$/, '')
+}
+
 /** Undefined where the text is no base64, or its bytes are no text. */
-function decoded(text: string): string | undefined {
-  const letters = text.replace(/[ \t\r\n]/g, '')
+function decoded(text: string, { is_urlsafe, has_padding }: Base64Options): string | undefined {
+  let letters = text.replace(/[ \t\r\n]/g, '')
+  if (is_urlsafe) {
+    if (/[+/]/.test(letters)) return undefined
+    letters = letters.replaceAll('-', '+').replaceAll('_', '/')
+  }
+  if (!has_padding) letters = letters.padEnd(4 * Math.ceil(letters.length / 4), '=')
   if (!base64_text.test(letters)) return undefined
   const bytes = Buffer.from(letters, 'base64')
   const made = bytes.toString()
@@ -145,14 +188,23 @@ function tail(evaluation: Evaluation, list: ErlangTerm): Result {
   return sized(evaluation, remainder(list, items.slice(1)))
 }
 
+/** Options change nothing: what is read is a list of pairs and a map at once. */
+const fromJson: Apply = (evaluation, text, options = []) => {
+  if (typeof text !== 'string' || !isList(options)) return undefined
+  return spend(evaluation, text.length) ? parsedValue(text) : undefined
+}
+
 /** By name with its module and number of arguments. */
 export const erlangFunctions: ReadonlyMap<string, Apply> = new Map<string, Apply>([
   ...proplistFunctions,
   ['eutils:get_value/2', memberOf],
-  ['eutils:from_json/1', onText((_evaluation, text) => parsedValue(text))],
+  ['eutils:from_json/1', fromJson],
+  ['eutils:from_json/2', fromJson],
   ['eutils:to_json/1', jsonText],
-  ['base64:encode/1', onText((_evaluation, text) => Buffer.from(text).toString('base64'))],
-  ['base64:decode/1', onText((_evaluation, text) => decoded(text))],
+  ['base64:encode/1', onBase64(encoded)],
+  ['base64:encode/2', onBase64(encoded)],
+  ['base64:decode/1', onBase64(decoded)],
+  ['base64:decode/2', onBase64(decoded)],
   ['binary:split/2', splitText],
   ['binary:split/3', splitText],
   ['binary:replace/3', replacedText],

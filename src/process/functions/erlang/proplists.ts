@@ -1,11 +1,12 @@
 /**
- * The module proplists, without expand, normalize and substitute. A property is `{Key, Value}` or
- * an atom, short for `{Atom, true}`. Keys compare by `=:=`, the first one wins, other items are
- * skipped. An object is the list of its pairs; the remainder of an object stays an object.
+ * The module proplists. A property is `{Key, Value}` or an atom, short for `{Atom, true}`. Keys
+ * compare by `=:=`, the first one wins, other items are skipped. An object is the list of its
+ * pairs; the remainder of an object stays an object.
  */
 import type { JsonValue } from '../../../core/model.ts'
 import type { Apply } from './operators.ts'
 import {
+  atomName,
   atomOf,
   type ErlangTerm,
   type Evaluation,
@@ -52,7 +53,18 @@ export const proplistFunctions: readonly (readonly [string, Apply])[] = [
   ['proplists:compact/1', (evaluation, list) => listOf(evaluation, list)?.map(shortest)],
   ['proplists:unfold/1', (evaluation, list) => listOf(evaluation, list)?.map(pairOf)],
   ['proplists:split/2', splitList],
+  ['proplists:substitute_aliases/2', substituteAliases],
+  ['proplists:substitute_negations/2', substituteNegations],
+  ['proplists:expand/2', expand],
+  ['proplists:normalize/2', normalize],
   ['proplists:to_map/1', toMap],
+  [
+    'proplists:to_map/2',
+    (evaluation, list, stages) => {
+      const normal = normalize(evaluation, list, stages)
+      return normal === undefined ? undefined : toMap(evaluation, normal)
+    },
+  ],
   ['proplists:from_map/1', (_evaluation, map) => (isMap(map) ? map.pairs.map(tupleOf) : undefined)],
 ]
 
@@ -139,6 +151,95 @@ function keysOf(evaluation: Evaluation, list: ErlangTerm): Result {
   const pairs = keys.map((key): MapPair => [key, key])
   return mapOf(evaluation, pairs).pairs.map(([key]) => key)
 }
+
+/** The items of `[{A, B}, …]`; undefined where one is no pair. */
+function pairsOf(evaluation: Evaluation, list: ErlangTerm): readonly MapPair[] | undefined {
+  const items = listOf(evaluation, list)
+  const pairs = items?.flatMap((item) => (isTuple(item) && item.items.length === 2 ? [item] : []))
+  if (pairs === undefined || pairs.length !== items?.length) return undefined
+  return pairs.map(
+    ({ items: [first, second] }): MapPair => [first as ErlangTerm, second as ErlangTerm],
+  )
+}
+
+/** Each item whose key a pair names first, changed to the pair's second. */
+function substituted(change: (item: ErlangTerm, key: ErlangTerm) => ErlangTerm) {
+  return (evaluation: Evaluation, pairs: ErlangTerm, list: ErlangTerm): Result => {
+    const [keys, items] = [pairsOf(evaluation, pairs), listOf(evaluation, list)]
+    if (keys === undefined || items === undefined) return undefined
+    if (!spend(evaluation, (items.length * keys.length) / 8)) return undefined
+    const made = items.map((item) => {
+      const own = keyOf(item)
+      const pair = own === undefined ? own : keys.find(([key]) => isSame(evaluation, key, own))
+      return pair === undefined ? item : change(item, pair[1])
+    })
+    return sized(evaluation, made)
+  }
+}
+
+function substituteAliases(evaluation: Evaluation, pairs: ErlangTerm, list: ErlangTerm): Result {
+  const renamed = (item: ErlangTerm, key: ErlangTerm): ErlangTerm =>
+    shortest(tupleOf([key, ...(isTuple(item) ? item.items.slice(1) : [true])]))
+  return substituted(renamed)(evaluation, pairs, list)
+}
+
+/** What is not true counts as false. */
+function substituteNegations(evaluation: Evaluation, pairs: ErlangTerm, list: ErlangTerm): Result {
+  const negated = (item: ErlangTerm, key: ErlangTerm): ErlangTerm =>
+    shortest(tupleOf([key, valueIn(item) !== true]))
+  return substituted(negated)(evaluation, pairs, list)
+}
+
+/** Of `[{Property, Terms}, …]`: terms replace the first item of that key if it is the property. */
+function expand(evaluation: Evaluation, expansions: ErlangTerm, list: ErlangTerm): Result {
+  const [rules, items] = [pairsOf(evaluation, expansions), listOf(evaluation, list)]
+  if (rules === undefined || items === undefined) return undefined
+  if (!spend(evaluation, (items.length * rules.length) / 4)) return undefined
+  let left = items.map((item): { item: ErlangTerm; added?: Items } => ({ item }))
+  const seen: ErlangTerm[] = []
+  for (const [property, terms] of rules) {
+    const [wanted, added] = [shortest(property), listOf(evaluation, terms)]
+    const key = keyOf(wanted)
+    if (added === undefined) return undefined
+    if (key === undefined || seen.some((one) => isSame(evaluation, one, key))) continue
+    seen.push(key)
+    const isOfKey = ({ item, added: is_added }: (typeof left)[number]): boolean => {
+      const own = is_added === undefined ? keyOf(item) : undefined
+      return own !== undefined && isSame(evaluation, own, key)
+    }
+    const first = left.find(isOfKey)
+    if (first === undefined || !isSame(evaluation, shortest(first.item), wanted)) continue
+    left = left.filter((one) => one === first || !isOfKey(one))
+    first.added = added
+  }
+  const made: ErlangTerm[] = []
+  for (const { item, added } of left) {
+    const terms = added ?? (isList(item) ? listOf(evaluation, item) : [item])
+    if (terms === undefined || !spend(evaluation, terms.length)) return undefined
+    for (const term of terms) made.push(term)
+  }
+  return sized(evaluation, made)
+}
+
+/** By `[{aliases | negations | expand, List}, …]`, compacted at the end. */
+function normalize(evaluation: Evaluation, list: ErlangTerm, stages: ErlangTerm): Result {
+  let made: Result = list
+  for (const stage of listOf(evaluation, stages) ?? [stages]) {
+    const [name, argument] = isTuple(stage) ? stage.items : []
+    const apply =
+      name !== undefined && isAtom(name) ? stages_by_name.get(atomName(name)) : undefined
+    if (apply === undefined || argument === undefined) return undefined
+    made = apply(evaluation, argument, made)
+    if (made === undefined) return undefined
+  }
+  return listOf(evaluation, made)?.map(shortest)
+}
+
+const stages_by_name = new Map([
+  ['aliases', substituteAliases],
+  ['negations', substituteNegations],
+  ['expand', expand],
+])
 
 /** `{ListOfEachKey, Rest}`. */
 function splitList(evaluation: Evaluation, list: ErlangTerm, keys: ErlangTerm): Result {
