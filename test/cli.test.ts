@@ -139,6 +139,34 @@ test('user console: what a user may on the operator’s page', async () => {
   assert.match(err, /no operator's page is served of this file: `.* serve --operator HOST:PORT`/)
 })
 
+test('user administer and share --can edit: the rights on processes over the API', async () => {
+  await ok('user add --id 15700 --administer')
+  await ok('user add --id 15701')
+  const listed = async () =>
+    pick(
+      rowsOf(await ok('user list --json')).filter(({ id }) => Number(id) >= 15700),
+      ...(['id', 'is_administrator'] as const),
+    )
+  assert.deepEqual(await listed(), [
+    [15700, true],
+    [15701, undefined],
+  ])
+  assert.match(await ok('user list'), /^15700 .* all \(administer\)/m)
+  const given = await okJson('user administer 15701 on')
+  assert.deepEqual(given, { id: 15701, administer: true })
+  await ok('user sign 15701 hmac')
+  await ok('user administer 15700 off')
+  assert.deepEqual(await listed(), [
+    [15700, undefined],
+    [15701, true],
+  ])
+  assert.equal((await on('user administer 15700 maybe')).exit, 2)
+  assert.equal((await on('user administer 99 on')).exit, 1)
+  assert.equal((await on('process share 1234 15700 --can edit,all')).exit, 2)
+  await ok('user remove 15700')
+  await ok('user remove 15701')
+})
+
 test('user sign: which signatures a user may use', async () => {
   await ok('user add --id 15500 --sign hmac')
   await ok('user add --id 15501')

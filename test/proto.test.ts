@@ -147,6 +147,8 @@ const messages: Readonly<Record<string, readonly string[]>> = {
   ],
   ApplyOpsRequest: ['repeated Op ops = 1', 'string request_key = 2'],
   ApplyOpsResponse: ['repeated OpResult results = 1'],
+  ApplyJsonRequest: ['bytes body_json = 1', 'string request_key = 2'],
+  ApplyJsonResponse: ['bytes answer_json = 1'],
   StreamOpsRequest: ['uint64 seq = 1', 'repeated Op ops = 2', 'string request_key = 3'],
   StreamOpsResponse: [
     'uint64 seq = 1',
@@ -182,6 +184,7 @@ const rpcs = [
   'CreateTask(CreateTaskRequest) returns (CreateTaskResponse)',
   'ModifyTask(ModifyTaskRequest) returns (ModifyTaskResponse)',
   'ApplyOps(ApplyOpsRequest) returns (ApplyOpsResponse)',
+  'ApplyJson(ApplyJsonRequest) returns (ApplyJsonResponse)',
   'StreamOps(stream StreamOpsRequest) returns (stream StreamOpsResponse)',
   'GetTask(GetTaskRequest) returns (GetTaskResponse)',
   'WaitTask(WaitTaskRequest) returns (WaitTaskResponse)',

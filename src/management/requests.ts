@@ -3,8 +3,8 @@
  * one transaction, and its answer is kept for a repeat where it changes something. The kept answer
  * of such an op is its text, as the description of a result; one that only reads is read again.
  */
-import { bytesOf, isObject, type JsonBounds, parseJson, stringifyJson } from '../codec/json.ts'
-import { renderResult } from '../codec/response-body.ts'
+import { bytesOf, isObject, parseStored, stringifyJson } from '../codec/json.ts'
+import { renderEntries, renderResult } from '../codec/response-body.ts'
 import type { ServerName } from '../core/counters.ts'
 import { defined } from '../core/defined.ts'
 import { fault, isFault, isWholeFaultCode } from '../core/faults.ts'
@@ -23,8 +23,8 @@ export interface OtherRequest {
   readonly caller: Caller
   /** Parsed as if all were on tasks. */
   readonly ops: readonly (Op | OpResult)[]
-  /** Every op whole, as the body has it. */
-  readonly raw_ops: readonly JsonValue[]
+  /** The JSON text that the ops were parsed from. */
+  readonly body: Buffer
 }
 
 interface Other {
@@ -37,12 +37,17 @@ interface Applied {
   readonly proc: string
 }
 
-/** Resolves with the answers of the ops as JSON texts. Rejects with a fault of the request. */
-export async function answerOthers(
+/** Resolves with the answer as JSON text. Rejects with a fault of the request. */
+export async function answerOthers(engine: ServedEngine, request: OtherRequest): Promise<string> {
+  return renderEntries(await answersOf(engine, request))
+}
+
+async function answersOf(
   engine: ServedEngine,
-  { server, version, caller, ops, raw_ops }: OtherRequest,
+  { server, version, caller, ops, body }: OtherRequest,
 ): Promise<string[]> {
   const others = new Map<Op | OpResult, Other>()
+  const raw_ops = rawOpsOf(body)
   const placed = ops.map((parsed, at): Op | OpResult => {
     const op = raw_ops[at]
     if (!namesOther(op)) return parsed
@@ -123,8 +128,8 @@ const idsOf = ({ conv_id }: JsonObject): { conv_id?: string } =>
 export const namesOther = (op: JsonValue | undefined): op is JsonObject =>
   isObject(op) && typeof op.obj === 'string' && op.obj !== 'task'
 
-/** The ops of a body whose `ops` has been read before, exact. */
-export function rawOpsOf(body: Buffer, bounds: JsonBounds): JsonValue[] {
-  const { ops } = parseJson(body.toString('utf8'), bounds) as JsonObject
+/** The ops of a body that has been checked, whole and exact. */
+function rawOpsOf(body: Buffer): JsonValue[] {
+  const { ops } = parseStored(body.toString('utf8')) as JsonObject
   return Array.isArray(ops) ? ops : [ops as JsonValue]
 }

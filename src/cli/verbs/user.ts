@@ -52,9 +52,12 @@ export const userVerbs: readonly Verb[] = [
         ]),
       }),
     heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
-    cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', grants }) => [
+    cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', ...user }) => [
       ...[id, name, timeText(create_time_ms), String(secrets), sign, console],
-      grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`).join(' '),
+      [
+        ...(user.is_administrator ? ['all (administer)'] : []),
+        ...user.grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`),
+      ].join(' '),
     ],
   }),
   fileVerb('user rotate ID', {

@@ -215,8 +215,8 @@ function listUsers(view: View, secretCount: (id: string) => number): UserInfo[] 
 }
 
 /** Whether the caller may administer; a certificate that acts as no user may not. */
-export function mayAdminister(view: View, { user, payer }: Caller): boolean {
-  if (user === undefined) return payer === undefined
+export function mayAdminister(view: View, { user }: Caller): boolean {
+  if (user === undefined) return false
   const bytes = view.get(userKey(user))
   return bytes !== undefined && decodeRecord<UserRecord>(bytes).is_administrator === true
 }

@@ -10,7 +10,7 @@ import { checkOpCount, isOp, type MalformedMember, opWithData, parseOp } from '.
 import { fault, isFault } from '../../core/faults.ts'
 import type { Caller, Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
 import type { ServerContext } from './call.ts'
-import type { Batch, KindMessage, OpMessage } from './request-messages.ts'
+import type { Batch, JsonMessage, KindMessage, OpMessage } from './request-messages.ts'
 
 /** Throws `too_many_ops`, and `format_error` for no op or for an op with a request key. */
 export function readBatch({ ops, op_count }: Batch, context: ServerContext): (Op | OpResult)[] {
@@ -50,12 +50,12 @@ export function readOps(
 }
 
 /** The caller with the request key of its message, if any. */
-export function keyedCaller(caller: Caller, message: KindMessage | Batch): Caller {
+export function keyedCaller(caller: Caller, message: KindMessage | Batch | JsonMessage): Caller {
   const request_key = keyOf(message)
   return request_key === undefined ? caller : { ...caller, request_key }
 }
 
-function keyOf(message: KindMessage | Batch | undefined): string | undefined {
+function keyOf(message: KindMessage | Batch | JsonMessage | undefined): string | undefined {
   if (message === undefined || !('request_key' in message)) return undefined
   return textOrAbsent(message.request_key)
 }

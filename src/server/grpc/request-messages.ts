@@ -86,6 +86,24 @@ export function readApplyOps(bytes: Buffer, ops_max: number): Batch {
   return { ops, op_count, request_key }
 }
 
+export interface JsonMessage {
+  readonly body_json: Buffer
+  readonly request_key: string
+}
+
+export function readApplyJson(bytes: Buffer): JsonMessage {
+  const from = readCursor(bytes)
+  let body_json: Buffer = Buffer.alloc(0)
+  let request_key = ''
+  while (from.at < from.end) {
+    const tag = readNumber(from)
+    if (tag === sized_1) body_json = readBytes(from)
+    else if (tag === sized_2) request_key = readText(from)
+    else skipField(from, tag)
+  }
+  return { body_json, request_key }
+}
+
 export function readStreamOps(bytes: Buffer, ops_max: number): StreamBatch {
   const from = readCursor(bytes)
   const ops: OpMessage[] = []

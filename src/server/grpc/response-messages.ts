@@ -32,6 +32,13 @@ export function encodeAddress({ ref, obj_id = '' }: OpResult): Buffer {
   return to.buffer
 }
 
+/** An ApplyJsonResponse. */
+export function encodeJson(text: string): Buffer {
+  const to = newMessage(fieldBytes(text))
+  writeField(to, sized_1, text)
+  return to.buffer
+}
+
 /** A CancelTaskResponse or RetryTaskResponse, which have the same fields. */
 export function encodeAction({ ref, obj_id = '', task, was }: ActionResult): Buffer {
   const task_bytes = task === undefined ? 0 : taskBytes(task)

@@ -29,7 +29,7 @@ import { newReceiveBounds, newReception } from './receive-bounds.ts'
 import { loadSchema, type Schema, service_name } from './schema.ts'
 import { newAnswerTurns, newUnreadAnswers } from './sent-answers.ts'
 import { stream_rpc } from './stream.ts'
-import { search_rpcs, unary_rpcs, wait_rpc } from './unary.ts'
+import { json_rpc, search_rpcs, unary_rpcs, wait_rpc } from './unary.ts'
 import { watch_rpc } from './watch.ts'
 
 export interface GrpcOptions extends ServerOptions {
@@ -155,6 +155,7 @@ const rpcs: Readonly<Record<string, Rpc>> = {
   ...unary_rpcs,
   ...search_rpcs,
   StreamOps: stream_rpc,
+  ApplyJson: json_rpc,
   WaitTask: wait_rpc,
   WatchTasks: watch_rpc,
 }

@@ -4,6 +4,8 @@
  */
 
 import { status } from '@grpc/grpc-js'
+import { parseOp } from '../../codec/op.ts'
+import { parseRequest } from '../../codec/request-body.ts'
 import { codeOf, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Caller, ModifyOp, Op, OpResult, ShowOp } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
@@ -18,13 +20,20 @@ import {
   type Batch,
   type KindMessage,
   type ModifyMessage,
+  readApplyJson,
   readApplyOps,
   readChange,
   readCreate,
   readModify,
   readShow,
 } from './request-messages.ts'
-import { encodeAction, encodeAddress, encodeResults, encodeTask } from './response-messages.ts'
+import {
+  encodeAction,
+  encodeAddress,
+  encodeJson,
+  encodeResults,
+  encodeTask,
+} from './response-messages.ts'
 import {
   encodeCounts,
   encodePage,
@@ -133,6 +142,24 @@ export function answering<Message>(
     },
   }
 }
+
+/** Ops as JSON; the module of those on processes is loaded when the first call arrives. */
+export const json_rpc: Rpc = answering(readApplyJson, async (call, message, trace) => {
+  const { context, peer } = call
+  const { engine } = context
+  const caller = keyedCaller(tracedCaller(trace, authenticate(context, peer)), message)
+  const body = message.body_json
+  const ops = parseRequest(body, engine.limits).map((raw) => parseOp(raw, engine.limits))
+  const reservation = reserveAnswer(peer, caller, ops)
+  call.onOver = reservation.release
+  const management = await import('../../management/requests.ts')
+  const request = { server: 'grpc', version: 2, caller, ops, body } as const
+  const text = await management.answerOthers(engine, request)
+  if (!reservation.add(Buffer.byteLength(text))) throw fault('overloaded')
+  const bytes = encodeJson(text)
+  reservation.set(bytes.length)
+  return bytes
+})
 
 /** The result of the single op. Throws its fault. */
 function requireOk([result]: readonly OpResult[]): OpResult {

@@ -7,7 +7,7 @@
 import { bytesOf } from '../../codec/json.ts'
 import { parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
-import { renderEntries, renderResults } from '../../codec/response-body.ts'
+import { renderResults } from '../../codec/response-body.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
 import { emitRefusedOps } from '../../core/refusals.ts'
 import type { AnswerReservation } from '../../engine/requests/unread-answers.ts'
@@ -115,12 +115,9 @@ async function answerOthers(
   ops: readonly (Op | OpResult)[],
   body: Buffer,
 ): Promise<string> {
-  const { engine, limits } = exchange.context
-  const { nesting_max, body_values_max: values_max } = limits
   const management = await import('../../management/requests.ts')
-  const raw_ops = management.rawOpsOf(body, { nesting_max, values_max })
-  const request = { server: 'http', version, caller, ops, raw_ops } as const
-  return renderEntries(await management.answerOthers(engine, request))
+  const request = { server: 'http', version, caller, ops, body } as const
+  return management.answerOthers(exchange.context.engine, request)
 }
 
 /** 200, or 503 with the fault code that signed requests get; a standby is never ready for all. */

@@ -181,6 +181,15 @@ export interface ApplyOpsResponse {
   results: OpResult[]
 }
 
+export interface ApplyJsonRequest {
+  body_json: Buffer
+  request_key: string
+}
+
+export interface ApplyJsonResponse {
+  answer_json: Buffer
+}
+
 export interface StreamOpsRequest {
   seq: Int64
   ops: Op[]
@@ -227,6 +236,7 @@ export interface Rpcs {
   CreateTask: [CreateTaskRequest, CreateTaskResponse]
   ModifyTask: [ModifyTaskRequest, ModifyTaskResponse]
   ApplyOps: [ApplyOpsRequest, ApplyOpsResponse]
+  ApplyJson: [ApplyJsonRequest, ApplyJsonResponse]
   StreamOps: [StreamOpsRequest, StreamOpsResponse]
   GetTask: [GetTaskRequest, GetTaskResponse]
   WaitTask: [WaitTaskRequest, WaitTaskResponse]
