@@ -361,6 +361,63 @@ test('the same signed bytes make one process, and what they read is read again',
   assert.equal(listed.length, 1)
 })
 
+test('the tasks of a node are listed, and what happened to one', async () => {
+  const { engine } = served
+  await engine.processes.put(
+    definition(9, [
+      node('start', 1, [{ type: 'go', to_node_id: 'wait' }]),
+      node('wait', 0, [{ type: 'api_callback' }, { type: 'go', to_node_id: 'end' }]),
+      node('end', 2, []),
+    ]),
+  )
+  await engine.processes.share('9', '13000')
+  const ids: string[] = []
+  for (const ref of ['a', 'b', 'c']) {
+    const op = { type: 'create', obj: 'task', conv_id: 9, ref, data: { n: 1 } }
+    ids.push((await one('13000', op)).obj_id as string)
+  }
+  const list = (more: Json): Json => ({ type: 'list', obj: 'node', conv_id: 9, ...more })
+  const refs = async (more: Json): Promise<unknown[]> =>
+    ((await one('13000', list(more))).list as Entry[]).map(({ ref }) => ref)
+  const { count, count_delayed } = await one('13000', list({ obj_id: 'wait' }))
+  assert.deepEqual([count, count_delayed], [3, 3])
+  assert.deepEqual(await refs({ obj_id: 'wait' }), ['a', 'b', 'c'])
+  assert.deepEqual(await refs({ obj_id: 'wait', sort: 'DESC', limit: 1, offset: 1 }), ['b'])
+  const filters = [{ name: 'ref', value: 'c', fun: 'eq' }]
+  assert.deepEqual(await refs({ obj_id: 'wait', filters }), ['c'])
+  await engine.modify({ conv_id: '9', ref: 'a', data: { done: true } })
+  assert.deepEqual(await refs({ obj_id: 'end' }), ['a'])
+  assert.deepEqual(await refs({ obj_id: 'wait' }), ['b', 'c'])
+  const op = { type: 'list', obj: 'task_history', conv_id: '9', obj_id: ids[0] }
+  const { ref, list: moves } = await one('13000', op)
+  const seen = (moves as Entry[]).map((row) => [row.node_id, row.user_id, row.status])
+  assert.equal(ref, 'a')
+  assert.deepEqual(seen.at(0), ['start', 13000, 'processed'])
+  assert.deepEqual(seen.at(-1), ['end', null, 'processed'])
+})
+
+/** [op, proc, description] */
+const refused_reads: readonly (readonly [Json, string, string])[] = [
+  [{ obj: 'node', obj_id: 'no' }, 'error', 'Object node with id no does not exist'],
+  [
+    { obj: 'node', obj_id: 'end', offset: 100_001 },
+    ...(['error', 'Value is not valid. offset: a whole number from 0 to 100000'] as const),
+  ],
+  [
+    { obj: 'node', obj_id: 'end', filters: [{ name: 'x', value: '1' }] },
+    ...(['error', 'Value is not valid. filters: one filter by ref, fun eq'] as const),
+  ],
+  [{ obj: 'task_history', obj_id: 'f'.repeat(24) }, 'not_found_task', 'not found task'],
+  [{ obj: 'node', obj_id: 'code', conv_id: 7 }, 'access_denied', 'user: 13000, conv_id: 7'],
+]
+
+for (const [op, proc, description] of refused_reads) {
+  test(`list ${op.obj} is refused: ${description}`, async () => {
+    const answer = await one('13000', { type: 'list', conv_id: 1234, ...op })
+    assert.deepEqual([answer.proc, answer.description], [proc, description])
+  })
+}
+
 test('a right that is taken away is gone at the next request', async () => {
   const { engine } = served
   const op = { type: 'list', obj: 'projects' }

@@ -95,9 +95,12 @@ export function rightsIn({ tx, caller, is_administrator }: Act, conv_id: string)
 export const all_rights = Object.values(grant_bits).reduce((sum, bit) => sum | bit, 0)
 
 /** The process that a member names, for one who may edit it. */
-export function editable(act: Act, key: string): Process {
+export const editable = (act: Act, key: string): Process => permitted(act, key, grant_bits.edit)
+
+/** The process that a member names, for one with the right of this bit. */
+export function permitted(act: Act, key: string, right: number): Process {
   const conv_id = idOf(act, key)
-  if ((rightsIn(act, conv_id) & grant_bits.edit) === 0) throw denied(act, conv_id)
+  if ((rightsIn(act, conv_id) & right) === 0) throw denied(act, conv_id)
   const process = act.tx.process(conv_id)
   if (process !== undefined) return process
   throw act.is_administrator ? noObject('conv', conv_id) : denied(act, conv_id)

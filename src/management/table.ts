@@ -7,6 +7,7 @@ import type { Answer } from './answers.ts'
 import * as changing from './changing.ts'
 import * as folders from './folders.ts'
 import * as reading from './reading.ts'
+import * as tasks from './tasks.ts'
 
 export interface Row {
   /** Its repeat is applied again, because it changes nothing. */
@@ -30,7 +31,8 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     link: change(changing.linkConv),
     favorite: read(reading.checkScheme),
   },
-  node: { show: read(reading.showNode) },
+  node: { show: read(reading.showNode), list: read(tasks.listNode) },
+  task_history: { list: read(tasks.listTaskHistory) },
   nodes: { list: read(reading.listNodes) },
   conv_params: { list: read(reading.listConvParams) },
   obj_scheme: { get: read(reading.getScheme), check: read(reading.checkScheme) },
