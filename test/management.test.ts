@@ -1,6 +1,9 @@
 /** Ops on other objects than tasks, over signed HTTP in both versions: answers, rights, repeats. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { signatureOf } from '../src/codec/signature.ts'
+import type { ServedEngine } from '../src/engine/served-engine.ts'
+import { fileText } from '../src/management/downloads.ts'
 import { definition, node, openHttp, type TestHttp } from './support/http-server.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -416,6 +419,92 @@ for (const [op, proc, description] of refused_reads) {
     const answer = await one('13000', { type: 'list', conv_id: 1234, ...op })
     assert.deepEqual([answer.proc, answer.description], [proc, description])
   })
+}
+
+interface Signed {
+  readonly user: string
+  readonly secret?: string
+}
+
+function signedPath({ user, secret = secrets.get(user) }: Signed, body: string): string {
+  const time = String(Math.floor(served.engine.clock.now_ms() / 1000))
+  return `${user}/${time}/${signatureOf(time, secret as string, body)}`
+}
+
+async function download(user: string, op: Json): Promise<Entry> {
+  const body = JSON.stringify({ ops: [op] })
+  const path = `/api/2/download/${signedPath({ user }, body)}`
+  const answer = await fetch(`http://127.0.0.1:${served.port}${path}`, { method: 'POST', body })
+  return ((await answer.json()) as { ops: Entry[] }).ops[0] as Entry
+}
+
+const get = (url: string, by: Signed, method = 'GET'): Promise<Response> =>
+  fetch(`${url}/${signedPath(by, '')}`, { method })
+
+test('a scheme is downloaded from an address for the user who asked', async () => {
+  const op = { obj: 'obj_scheme', obj_id: 7, obj_type: 'conv', format: 'json', async: true }
+  const { proc, download_url } = await download(admin, op)
+  assert.equal(proc, 'ok')
+  const url = download_url as string
+  assert.match(url, /\/user_downloads\/conv_7_[0-9]+_00000001[0-9a-f]{56}\.json$/)
+  for (let times = 0; times < 2; times++) {
+    const answer = await get(url, { user: admin })
+    assert.equal(answer.status, 200)
+    const [scheme] = (await answer.json()) as [Entry]
+    assert.equal(scheme.title, 'process 7')
+    assert.ok(!JSON.stringify(scheme).includes('hush'))
+  }
+  assert.equal((await get(url, { user: admin, secret: 'x' })).status, 401)
+  assert.equal((await get(url, { user: editor })).status, 404)
+  assert.equal((await get(url.replace('_00000001', '_00000002'), { user: admin })).status, 404)
+  assert.equal((await get(url.replace('conv_7_', 'conv_1234_'), { user: admin })).status, 404)
+  assert.equal((await get(url.replace('conv_7_1', 'conv_7_2'), { user: admin })).status, 404)
+  assert.equal((await get(url, { user: admin }, 'POST')).status, 405)
+  await served.engine.users.administer(admin, false)
+  assert.equal((await get(url, { user: admin })).status, 404)
+  await served.engine.users.administer(admin, true)
+})
+
+/** [user, op, description] */
+const refused_downloads: readonly (readonly [string, Json, string])[] = [
+  ['13000', { obj: 'obj_scheme', obj_id: 1234 }, 'user: 13000, conv_id: 1234'],
+  [editor, { obj: 'obj_scheme', obj_id: 1234, format: 'zip' }, 'a download is json here'],
+  [
+    editor,
+    { obj: 'obj_scheme', obj_id: 4, obj_type: 'stage' },
+    'Object stage with id 4 does not exist',
+  ],
+  [editor, { obj: 'snapshots' }, 'bad object'],
+]
+
+for (const [user, op, description] of refused_downloads) {
+  test(`a download is refused: ${description}`, async () => {
+    assert.equal((await download(user, op)).description, description)
+  })
+}
+
+test('the address of a download holds for ten minutes', async () => {
+  const { engine } = served
+  const { download_url } = await download(admin, { obj: 'obj_scheme', obj_id: 7 })
+  const [, made = ''] = /conv_7_([0-9]+)_/.exec(download_url as string) ?? []
+  const [, token = ''] = /([0-9a-f]{64})\.json/.exec(download_url as string) ?? []
+  const file = { conv_id: '7', made_ms: Number(made), token }
+  const at = (ms: number): Promise<string | undefined> => {
+    const later = { ...engine, submitOthers: atTime(engine, Number(made) + ms) }
+    return fileText(later, file, { user: admin })
+  }
+  assert.notEqual(await at(600_000), undefined)
+  assert.equal(await at(600_001), undefined)
+  assert.equal(await at(-1), undefined)
+})
+
+/** As if the transaction began at another time. */
+function atTime(engine: ServedEngine, now_ms: number): ServedEngine['submitOthers'] {
+  return (ops, caller, { apply, is_change }) =>
+    engine.submitOthers(ops, caller, {
+      apply: (tx, some, by) => apply(Object.assign(Object.create(tx), { now_ms }), some, by),
+      is_change,
+    })
 }
 
 test('a right that is taken away is gone at the next request', async () => {

@@ -25,6 +25,8 @@ export interface OtherRequest {
   readonly ops: readonly (Op | OpResult)[]
   /** The JSON text that the ops were parsed from. */
   readonly body: Buffer
+  /** Sent to the address for downloads, where an op needs no type. */
+  readonly is_download?: boolean
 }
 
 interface Other {
@@ -44,7 +46,7 @@ export async function answerOthers(engine: ServedEngine, request: OtherRequest):
 
 async function answersOf(
   engine: ServedEngine,
-  { server, version, caller, ops, body }: OtherRequest,
+  { server, version, caller, ops, body, is_download = false }: OtherRequest,
 ): Promise<string[]> {
   const others = new Map<Op | OpResult, Other>()
   const raw_ops = rawOpsOf(body)
@@ -53,7 +55,8 @@ async function answersOf(
     if (!namesOther(op)) return parsed
     const rows = rowsOf(op.obj as string)
     const place: OpResult = { ...place_of_other, description: stringifyJson(op) }
-    others.set(place, { op, row: rows && rowIn(rows, op.type) })
+    const type = is_download && (op.type ?? 'create') === 'create' ? 'download' : op.type
+    others.set(place, { op, row: rows && rowIn(rows, type) })
     return place
   })
   const all = [...others.values()]

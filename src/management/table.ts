@@ -5,6 +5,7 @@
 import type { Act } from './act.ts'
 import type { Answer } from './answers.ts'
 import * as changing from './changing.ts'
+import { downloadScheme } from './downloads.ts'
 import * as folders from './folders.ts'
 import * as reading from './reading.ts'
 import * as tasks from './tasks.ts'
@@ -35,7 +36,11 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   task_history: { list: read(tasks.listTaskHistory) },
   nodes: { list: read(reading.listNodes) },
   conv_params: { list: read(reading.listConvParams) },
-  obj_scheme: { get: read(reading.getScheme), check: read(reading.checkScheme) },
+  obj_scheme: {
+    get: read(reading.getScheme),
+    check: read(reading.checkScheme),
+    download: { run: downloadScheme, is_read: true, needs_addresses: true },
+  },
   commits: { list: read(reading.listCommits), delete: read(reading.deleteCommits) },
   commit: { delete: read(reading.deleteCommits) },
   api_code: {

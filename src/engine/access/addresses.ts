@@ -29,6 +29,8 @@ export interface Addresses {
   webhookPath(conv_id: string, webhook: WebhookRecord): string
   callbackPath(conv_id: string, node_id: string): string
   printed(path: string): string
+  /** 64 hex digits that only this file can make of a text; undefined without the secret. */
+  proofOf(text: string): string | undefined
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
   /** Call after a process was stored or removed, or its webhook changed. */
@@ -118,6 +120,10 @@ export function newAddresses(
     callbackPath: (conv_id, node_id) =>
       pathOf('callback', [conv_id, node_id], callbackParts(conv_id, node_id)),
     printed: (path) => (url ?? '') + path,
+    proofOf(text) {
+      const [secret] = secrets.known(address_secret)
+      return secret && createHmac('sha256', secret).update(text).digest('hex')
+    },
     callbackUrl({ conv_id, graph }, node_id) {
       const is_served = url !== undefined && hasSecret()
       if (!is_served || !graph.nodes.get(node_id)?.logics.some((one) => one.callback))

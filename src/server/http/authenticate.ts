@@ -9,7 +9,7 @@ import type { Caller } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { areWellFormed, type Credentials, mistakesOf } from './credentials.ts'
 import { httpFault } from './fault-response.ts'
-import type { OpsTarget } from './path.ts'
+import type { FileTarget, OpsTarget } from './path.ts'
 
 /**
  * The user who signed, and what names the request. Throws `bad_signature`; `stale_timestamp` where
@@ -19,13 +19,13 @@ import type { OpsTarget } from './path.ts'
 export function authenticate(
   engine: ServedEngine,
   window_s: number,
-  target: OpsTarget,
+  target: OpsTarget | FileTarget,
   headers: IncomingHttpHeaders,
   body: Buffer,
 ): SignedCaller {
   const credentials = credentialsOf(target, headers)
   const { user, timestamp, signature } = credentials
-  const kind = target.kind === 'signed' ? 'path' : 'hmac'
+  const kind = target.kind === 'header_signed' ? 'hmac' : 'path'
   const secrets = engine.users.secrets(user, kind)
   if (!isSignedBy(secrets, kind, timestamp, body, signature)) throw httpFault('bad_signature')
   const sent_s = Number(timestamp)
@@ -51,11 +51,11 @@ function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error
  * From the path or from the headers; node joins repeated headers with a comma, which none of the
  * three may contain. Throws `bad_signature` where they are malformed or in both places.
  */
-function credentialsOf(target: OpsTarget, headers: IncomingHttpHeaders): Credentials {
+function credentialsOf(target: OpsTarget | FileTarget, headers: IncomingHttpHeaders): Credentials {
   const user = headers['x-api-login'] as string | undefined
   const timestamp = headers['x-api-timestamp'] as string | undefined
   const signature = headers['x-api-signature'] as string | undefined
-  if (target.kind === 'signed') {
+  if (target.kind !== 'header_signed') {
     if (user === undefined && timestamp === undefined && signature === undefined) return target
     throw httpFault('bad_signature', 'signed in the path and in headers: it takes one of the two')
   }

@@ -123,12 +123,12 @@ export function hostsOf({ rawHeaders }: IncomingMessage): number {
 }
 
 function checkMethod({ kind }: BodyTarget | HealthTarget, method: string): void {
-  if (kind !== 'health') {
+  if (kind !== 'health' && kind !== 'file') {
     if (method === 'POST') return
-    const is_signed = kind === 'signed' || kind === 'header_signed'
+    const is_signed = kind === 'signed' || kind === 'header_signed' || kind === 'download'
     const text = is_signed ? 'only POST: what is signed is the body of the request' : undefined
     throw httpFault('method_not_allowed', text, { allow: 'POST' })
   }
-  if (method === 'GET' || method === 'HEAD') return
+  if (method === 'GET' || (method === 'HEAD' && kind === 'health')) return
   throw httpFault('method_not_allowed', 'only GET', { allow: 'GET, HEAD' })
 }

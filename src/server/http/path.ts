@@ -9,10 +9,10 @@ import { mistakesOf, timestamp_pattern, user_id_pattern } from './credentials.ts
 /** The target of a path. A new path needs a kind here, a row of `paths` and a case in request. */
 export type Target = BodyTarget | HealthTarget | MalformedTarget
 /** A target whose request has a body: a POST. */
-export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget
+export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget | FileTarget
 
 /** Ops, signed in the path or in headers. */
-export type OpsTarget = SignedTarget | HeaderSignedTarget
+export type OpsTarget = SignedTarget | HeaderSignedTarget | DownloadTarget
 
 /** Ops with a signature in the path. */
 export interface SignedTarget {
@@ -24,6 +24,25 @@ export interface SignedTarget {
   readonly timestamp: string
   /** In lower case. */
   readonly signature: string
+}
+
+/** What is signed in the path: the user, the time as written, and the signature in lower case. */
+type PathSigned = Pick<SignedTarget, 'user' | 'timestamp' | 'signature'>
+
+/** Ops that make addresses of files, signed in the path. */
+export interface DownloadTarget extends PathSigned {
+  readonly kind: 'download'
+  readonly version: 2
+}
+
+/** The file at an address that a download has made: a GET, which signs an empty body. */
+export interface FileTarget extends PathSigned {
+  readonly kind: 'file'
+  readonly conv_id: string
+  /** When the address was made. */
+  readonly made_ms: number
+  /** 64 lowercase hex digits. */
+  readonly token: string
 }
 
 /** Ops with a signature in headers. */
@@ -74,6 +93,8 @@ export const route_of: Readonly<Record<BodyTarget['kind'], string>> = {
   webhook: '/api/{version}/{form}/public/{conv_id}/{hash}',
   callback: '/api/{version}/json/callback/{conv_id}/{node_id}/{hash}',
   sync_answer: '/api/sync/{token}',
+  download: '/api/2/download/{user}/{timestamp}/{signature}',
+  file: '/user_downloads/{file}/{user}/{timestamp}/{signature}',
 }
 
 export type Route = (url: string) => Target | undefined
@@ -103,6 +124,16 @@ function idOf(segment: string | undefined): string | undefined {
     return encodeURIComponent(id) === segment ? id : undefined
   } catch {
     return undefined
+  }
+}
+
+const signed = `(${user_id_pattern})/(${timestamp_pattern})/([0-9a-fA-F]{40})`
+
+function signedBy([user, timestamp, signature]: readonly string[]): PathSigned {
+  return {
+    user: user as string,
+    timestamp: timestamp as string,
+    signature: (signature as string).toLowerCase(),
   }
 }
 
@@ -141,6 +172,19 @@ const paths: readonly PathRow[] = [
   {
     path: `${sync_path}([0-9a-f]{64})`,
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
+  },
+  {
+    path: `/api/2/download/${signed}`,
+    target: ([, ...by]) => ({ kind: 'download', version: 2, ...signedBy(by) }),
+  },
+  {
+    path: `/user_downloads/conv_${id}_([0-9]{1,15})_([0-9a-f]{64})\\.json/${signed}`,
+    target: ([, conv, made_ms, token, ...by]) => {
+      const conv_id = idOf(conv)
+      if (conv_id === undefined) return undefined
+      const file = { conv_id, made_ms: Number(made_ms), token: token as string }
+      return { kind: 'file', ...file, ...signedBy(by) }
+    },
   },
   {
     // Not with six segments: a wrong process or hash in an address is not reported.

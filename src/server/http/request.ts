@@ -16,7 +16,7 @@ import { readBody } from './body.ts'
 import { announcedBytes, checkHead, healthOf } from './check-head.ts'
 import type { Exchange } from './context.ts'
 import { httpFault } from './fault-response.ts'
-import type { BodyTarget, OpsTarget } from './path.ts'
+import type { BodyTarget, FileTarget, OpsTarget } from './path.ts'
 import { reply, replyFault } from './reply.ts'
 import { tracedCaller, traceRequest } from './request-trace.ts'
 import { serveSync, serveSyncAnswer } from './sync-request.ts'
@@ -52,7 +52,7 @@ export function answer(exchange: Exchange): void {
 
 /** Answers, now or later. Never rejects. */
 function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promise<void> {
-  if (target.kind === 'signed' || target.kind === 'header_signed') {
+  if (target.kind === 'signed' || target.kind === 'header_signed' || target.kind === 'download') {
     return serveOps(exchange, target, body)
   }
   return serveOther(exchange, target, body).catch((thrown) => replyFault(exchange, thrown))
@@ -71,6 +71,8 @@ function serveOther(
       return serveWebhook(exchange, target, body)
     case 'callback':
       return serveCallback(exchange, target, body)
+    case 'file':
+      return serveFile(exchange, target, body)
   }
 }
 
@@ -87,8 +89,8 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     const raw_ops = parseRequest(body, limits)
     const ops = raw_ops.map((raw) => parseOp(raw, engine.limits))
     reservation = exchange.connection.answers.reserve(ops, user)
-    if (raw_ops.some(isOnOther)) {
-      const text = await answerOthers(exchange, target.version, caller, ops, body)
+    if (target.kind === 'download' || raw_ops.some(isOnOther)) {
+      const text = await answerOthers(exchange, target, caller, ops, body)
       if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
       return reply(exchange, 200, text, reservation)
     }
@@ -110,15 +112,38 @@ function isOnOther(raw: unknown): boolean {
 /** The answer to a request with such an op; their module is loaded when the first one arrives. */
 async function answerOthers(
   exchange: Exchange,
-  version: 1 | 2,
+  { kind, version }: OpsTarget,
   caller: Caller,
   ops: readonly (Op | OpResult)[],
   body: Buffer,
 ): Promise<string> {
   const management = await import('../../management/requests.ts')
-  const request = { server: 'http', version, caller, ops, body } as const
+  const is_download = kind === 'download'
+  const request = { server: 'http', version, caller, ops, body, is_download } as const
   return management.answerOthers(exchange.context.engine, request)
 }
+
+/** Rejects with the fault to answer: `not_found` for all that this user may not download. */
+async function serveFile(exchange: Exchange, target: FileTarget, body: Buffer): Promise<void> {
+  const { engine, limits } = exchange.context
+  const caller = authenticate(
+    ...([engine, limits.window_ms / 1_000, target, exchange.request.headers, body] as const),
+  )
+  traceRequest(exchange, target)
+  const reservation = exchange.connection.answers.reserve(one_show, caller.user)
+  try {
+    const { fileText } = await import('../../management/downloads.ts')
+    const text = await fileText(engine, target, caller)
+    if (text === undefined) throw httpFault('not_found')
+    if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
+    reply(exchange, 200, text, reservation)
+  } catch (thrown) {
+    reservation.release()
+    throw thrown
+  }
+}
+
+const one_show = [{ type: 'show' }] as const
 
 /** 200, or 503 with the fault code that signed requests get; a standby is never ready for all. */
 function replyHealth(exchange: Exchange): void {
