@@ -1,7 +1,7 @@
 /**
- * `task create --file`: imports NDJSON of any length as tasks. Lines are read on demand and sent in
- * batches, a few of which are under way at once; results are printed in the order of the file. No
- * more than those batches is in memory.
+ * `task import` and `task create --file`: makes tasks of CSV or NDJSON of any length. Lines are
+ * read on demand and sent in batches, a few of which are under way at once; results are printed in
+ * the order of the file. No more than those batches is in memory.
  *
  * A bad line or a refused op is reported and skipped. A fault of a whole batch stops the import and
  * reports up to which line all lines are answered.
@@ -11,8 +11,10 @@ import { isNumberToken, isObject, parseJson, stringifyJson } from '../../codec/j
 import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
+import { csvRows, type Divider } from '../../task-operations/csv.ts'
+import { type CsvColumns, columnsMistake, opOfRow } from '../../task-operations/csv-tasks.ts'
 import type { RawOp, ResultView } from '../../task-operations/task-actions.ts'
-import { type Exit, exits, failureOf } from '../exit-codes.ts'
+import { type Exit, exits, failureOf, usageError } from '../exit-codes.ts'
 import { type Io, linesOf, print, unreadable } from '../io.ts'
 import { reasonOf, resultJson } from '../output.ts'
 
@@ -40,13 +42,28 @@ interface Run {
   line: number
 }
 
+export interface ImportOptions {
+  readonly conv_id: string
+  /** `-` is standard input. */
+  readonly file: string
+  readonly json: boolean
+  /** The file is CSV; otherwise NDJSON. */
+  readonly csv?: CsvOptions
+}
+
+export interface CsvOptions {
+  readonly divider: Divider
+  /** A name of the Encoding Standard. */
+  readonly encoding: string
+  /** Otherwise columns are called `column_1` and so on. */
+  readonly has_names: boolean
+  readonly ref?: string | undefined
+  readonly types: CsvColumns['types']
+}
+
 /** Exit 1 where a line was refused. Rejects where the import stopped. */
-export async function createFromFile(
-  admin: Admin,
-  io: Io,
-  options: { readonly conv_id: string; readonly file: string; readonly json: boolean },
-): Promise<Exit> {
-  const { conv_id, file, json } = options
+export async function createFromFile(admin: Admin, io: Io, options: ImportOptions): Promise<Exit> {
+  const { json } = options
   const now_ms = io.clock.now_ms()
   const run: Run = {
     io,
@@ -64,7 +81,7 @@ export async function createFromFile(
     if (first !== undefined) await settle(run, first.batch, await first.outcome)
   }
   try {
-    for await (const batch of batchesOf(file, io, conv_id, Math.min(batch_ops_max, ops_max))) {
+    for await (const batch of batchesOf(io, options, Math.min(batch_ops_max, ops_max))) {
       if (under_way.length === batches_under_way_max) await settleFirst()
       under_way.push({ batch, outcome: send(admin, io, batch) })
     }
@@ -77,22 +94,17 @@ export async function createFromFile(
   return run.refused === 0 ? exits.done : exits.refused
 }
 
-async function* batchesOf(
-  file: string,
-  io: Io,
-  conv_id: string,
-  ops_max: number,
-): AsyncGenerator<Batch> {
+async function* batchesOf(io: Io, options: ImportOptions, ops_max: number): AsyncGenerator<Batch> {
+  const { file, csv } = options
+  const bytes: AsyncIterable<Uint8Array> = file === '-' ? io.stdin : createReadStream(file)
   let batch: Batch = { entries: [], chars: 0 }
   try {
-    for await (const line of linesOf(
-      file === '-' ? io.stdin : createReadStream(file),
-      line_bytes_max,
-    )) {
-      if ('text' in line && line.text.trim() === '') continue
-      const op = 'text' in line ? opOfLine(line.text, conv_id) : line.mistake
-      batch.entries.push({ number: line.number, op })
-      batch.chars += 'text' in line ? line.text.length : 0
+    for await (const entry of csv === undefined
+      ? entriesOfLines(bytes, options)
+      : entriesOfRows(bytes, options, csv)) {
+      const { number, op } = entry
+      batch.entries.push({ number, op })
+      if (typeof op !== 'string') batch.chars += op.data_text?.length ?? 0
       if (batch.entries.length === ops_max || batch.chars >= batch_chars_max) {
         yield batch
         batch = { entries: [], chars: 0 }
@@ -102,6 +114,58 @@ async function* batchesOf(
     throw (error as NodeJS.ErrnoException).syscall === undefined ? error : unreadable(file, error)
   }
   if (batch.entries.length > 0) yield batch
+}
+
+type Entry = Batch['entries'][number]
+
+async function* entriesOfLines(
+  bytes: AsyncIterable<Uint8Array>,
+  { conv_id }: ImportOptions,
+): AsyncGenerator<Entry> {
+  for await (const line of linesOf(bytes, line_bytes_max)) {
+    if ('text' in line && line.text.trim() === '') continue
+    const op = 'text' in line ? opOfLine(line.text, conv_id) : line.mistake
+    yield { number: line.number, op }
+  }
+}
+
+/** Throws a usage fault where the columns are not those of the flags. */
+async function* entriesOfRows(
+  bytes: AsyncIterable<Uint8Array>,
+  { conv_id }: ImportOptions,
+  { divider, encoding, has_names, ref, types }: CsvOptions,
+): AsyncGenerator<Entry> {
+  let columns: CsvColumns | undefined
+  for await (const row of csvRows(decoded(bytes, encoding), divider, line_bytes_max)) {
+    if ('cells' in row && row.cells.length === 1 && row.cells[0] === '') continue
+    if (columns === undefined) {
+      if ('mistake' in row) throw usageError(`line ${row.number}, the names: ${row.mistake}`)
+      const names = row.cells.map((cell, at) => (has_names ? cell : `column_${at + 1}`))
+      columns = { names, ref, types }
+      const mistake = columnsMistake(columns)
+      if (mistake !== undefined) throw usageError(mistake)
+      if (has_names) continue
+    }
+    const op = 'mistake' in row ? row.mistake : opOfRow(row.cells, columns, conv_id)
+    yield { number: row.number, op }
+  }
+}
+
+/** Throws a usage fault where the bytes are no text of the encoding. */
+async function* decoded(
+  bytes: AsyncIterable<Uint8Array>,
+  encoding: string,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding, { fatal: true })
+  const text = (chunk?: Uint8Array): string => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      throw usageError(`the file is not text in ${encoding}: name another --encoding`)
+    }
+  }
+  for await (const chunk of bytes) yield text(chunk)
+  yield text()
 }
 
 const overloaded_tries_max = 20

@@ -65,29 +65,47 @@ const page_tasks = 500
 async function listTasks(given: Given, io: Io): Promise<Exit> {
   const [conv_id] = given.words
   const limit = isOn(given, 'all') ? Infinity : limitOf(text(given, 'limit') ?? '100')
-  const first_cursor = text(given, 'cursor')
-  const query: SentQuery = {
-    ...filterOf(given, io),
-    ...defined({ conv_id }),
-    ...(isOn(given, 'newest') ? { newest_first: true } : {}),
-    ...defined({ cursor: first_cursor }),
-  }
-  await withAdmin(given, io, async (admin) => {
-    let shown = 0
-    let cursor: string | undefined
-    const report = newReport(io)
-    for await (const page of pagesOf(admin, query, limit)) {
-      const { tasks } = page
-      if (isOn(given, 'json')) await printLines(io, tasks.map(taskJson))
-      else await print(io.stdout, rowsOf(tasks, shown === 0, conv_id === undefined))
-      shown += tasks.length
-      cursor = page.cursor
-      await report(page)
-    }
+  let shown = 0
+  await eachPage(given, io, limit, async ({ tasks, cursor }, { admin, query, is_last }) => {
+    if (isOn(given, 'json')) await printLines(io, tasks.map(taskJson))
+    else await print(io.stdout, rowsOf(tasks, shown === 0, conv_id === undefined))
+    shown += tasks.length
+    if (!is_last) return
     if (shown === 0 && !isOn(given, 'json')) await sayNone(admin, io, query)
     if (cursor !== undefined) await print(io.stderr, `there may be more: --cursor ${cursor}\n`)
   })
   return exits.done
+}
+
+interface PageOf {
+  readonly admin: Admin
+  readonly query: SentQuery
+  readonly is_last: boolean
+}
+
+/** Calls `take` with each page of the tasks that the flags of a list select. */
+export async function eachPage(
+  given: Given,
+  io: Io,
+  limit: number,
+  take: (page: SentPage, of: PageOf) => Promise<void>,
+): Promise<void> {
+  const [conv_id] = given.words
+  const query: SentQuery = {
+    ...filterOf(given, io),
+    ...defined({ conv_id, cursor: text(given, 'cursor') }),
+    ...(isOn(given, 'newest') ? { newest_first: true } : {}),
+  }
+  await withAdmin(given, io, async (admin) => {
+    const report = newReport(io)
+    let left = limit
+    for await (const page of pagesOf(admin, query, limit)) {
+      left -= page.tasks.length
+      const is_last = page.cursor === undefined || left <= 0
+      await report(page)
+      await take(page, { admin, query, is_last })
+    }
+  })
 }
 
 /** Where there are no live tasks, says how many have ended and how to see them. */

@@ -10,6 +10,7 @@ import { fields, table, timeText } from '../text.ts'
 import { flag, type Given, isOn, text, type Verb, word } from '../verb.ts'
 import { jobsVerb } from './task-bulk.ts'
 import { changeVerbs } from './task-change.ts'
+import { csvVerbs } from './task-csv.ts'
 import { createFromFile } from './task-import.ts'
 import { countVerb, listVerb, waitRows } from './task-list.ts'
 import { applyOp, data_flag, dataOf, target_flags, target_notes, targetOf } from './task-target.ts'
@@ -29,6 +30,7 @@ export const taskVerbs: readonly Verb[] = [
     ],
     run: createTask,
   }),
+  ...csvVerbs,
   ...changeVerbs,
   fileVerb('task show CONV [TASK]', {
     flags: [
