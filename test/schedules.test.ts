@@ -187,8 +187,9 @@ describe('what was missed', () => {
             if (start === 'process paused' || start === 'schedule paused')
               await pass(harness, for_ms)
             else clock.set(clock.now_ms() + for_ms)
+            // An open engine begins at once with what was missed.
             if (start === 'closed') engine = await harness.open()
-            assert.deepEqual(await madeBy(engine, 's'), [])
+            else assert.deepEqual(await madeBy(engine, 's'), [])
             if (start === 'schedule paused') await engine.schedules.resume('s')
             if (start === 'process paused') await engine.processes.resume('job')
             if (start === 'clock set forward') clock.advance(0)
