@@ -364,6 +364,36 @@ test('the same signed bytes make one process, and what they read is read again',
   assert.equal(listed.length, 1)
 })
 
+test('a request with an op on a task is done once, whatever else its ops read', async () => {
+  const secret = secrets.get('13000') as string
+  const task = { obj: 'task', conv_id: 1234, ref: 'mixed' }
+  const long = 'x'.repeat(70_000)
+  await served.engine.create({ conv_id: '1234', ref: 'mixed', data: {} })
+  const ops = [
+    { ...task, type: 'modify', data: { n: 1 } },
+    { type: 'list', obj: long },
+    { type: 'list', obj: 'folder', obj_id: 0 },
+  ]
+  const how = {
+    user: '13000',
+    secret,
+    version: 2,
+    timestamp: String(Math.floor(served.engine.clock.now_ms() / 1000) - 9),
+  } as const
+  const answers = []
+  for (let n = 0; n < 2; n++) {
+    answers.push((await served.send(JSON.stringify({ ops }), how)).body)
+  }
+  assert.equal((JSON.parse(answers[0] as string) as { ops: Entry[] }).ops[0]?.proc, 'ok')
+  assert.equal(answers[1], answers[0])
+})
+
+test('an id that a kept answer has no room for is refused with the whole request', async () => {
+  const op = { type: 'modify', obj: 'conv', obj_id: 1234, title: 'other', id: 'x'.repeat(70_000) }
+  assert.match(await text(admin, [op]), /^\{"request_proc":"format_error"/)
+  assert.notEqual((await one(editor, { type: 'show', obj: 'conv', obj_id: 1234 })).title, 'other')
+})
+
 test('the tasks of a node are listed, and what happened to one', async () => {
   const { engine } = served
   await engine.processes.put(

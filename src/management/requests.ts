@@ -53,6 +53,7 @@ async function answersOf(
   const placed = ops.map((parsed, at): Op | OpResult => {
     const op = raw_ops[at]
     if (!namesOther(op)) return parsed
+    checkEchoed(op)
     const rows = rowsOf(op.obj as string)
     const place: OpResult = { ...place_of_other, description: stringifyJson(op) }
     const type = is_download && (op.type ?? 'create') === 'create' ? 'download' : op.type
@@ -72,7 +73,7 @@ async function answersOf(
       if (other === undefined) return applyOps(tx, [op], by)[0] as OpResult
       const applied = run(tx, other)
       made.set(op, applied)
-      const kept = other.row?.is_read ? '' : applied.text
+      const kept = isReadAgain(other) ? '' : applied.text
       return { ...place_of_other, description: kept }
     })
   }
@@ -118,6 +119,21 @@ async function answersOf(
 
   function textAt(op: Op | OpResult, at: number): string {
     return made.get(op)?.text ?? results[at]?.description ?? ''
+  }
+}
+
+/** Reading, and a refusal that no state decides, need no kept answer. */
+const isReadAgain = ({ row }: Other): boolean => row === undefined || row.is_read === true
+
+/** A kept answer has 64 KiB, and repeats these members. */
+const echoed_chars_max = 10_000
+
+/** Throws `format_error`. */
+function checkEchoed({ id, obj_id }: JsonObject): void {
+  for (const echoed of [id, obj_id]) {
+    if (typeof echoed === 'string' && echoed.length > echoed_chars_max) {
+      throw fault('format_error', `an id of an op has more than ${echoed_chars_max} characters`)
+    }
   }
 }
 

@@ -110,7 +110,7 @@ type Said = Readonly<Record<string, string>>
 function unlikeResult(
   result: Said,
   body: string,
-  { procs, key, ref, id, type, task }: ExpectedResult,
+  { procs, key, ref, id, type, task, unknown }: ExpectedResult,
   version: 1 | 2,
   tasks: Map<string, string>,
 ): string | undefined {
@@ -120,17 +120,24 @@ function unlikeResult(
   const id_text = id ?? (version === 2 ? '""' : undefined)
   const head = id_text === undefined ? '' : `"id":${JSON.stringify(JSON.parse(id_text))},`
   const own_head = /^-?[0-9]/.test(id ?? '') ? `"id":${id},` : head
+  const with_id = id_text === undefined ? '' : 'id,'
+  const with_obj_id = result.obj_id === undefined ? '' : 'obj_id,'
+  if (unknown !== undefined) {
+    const keys = Object.keys(result).join()
+    if (keys !== `${with_id}obj,${with_obj_id}proc,description`) return `keys ${keys}`
+    if (JSON.stringify(result.obj) !== unknown) return `the object is not ${unknown}`
+    return result.description === 'bad object' ? undefined : result.description
+  }
   const is_ok = result.proc === 'ok'
   const shown =
     type === 'show' ? ',status,user_id,create_time,change_time,node_id,node_prev_id,data' : ''
-  const with_id = id_text === undefined ? '' : 'id,'
   const wanted = is_ok
     ? version === 2
       ? `id,proc,obj,ref,obj_id${shown}`
       : type === 'modify'
         ? `${with_id}ref,proc`
         : `${with_id}ref,obj,obj_id,proc${shown}`
-    : `${with_id}ref,obj,${result.obj_id === undefined ? '' : 'obj_id,'}proc,description${key === undefined ? '' : ',key'}`
+    : `${with_id}ref,obj,${with_obj_id}proc,description${key === undefined ? '' : ',key'}`
   const keys = Object.keys(result).join()
   if (keys !== wanted) return `keys ${keys} in place of ${wanted}`
   if (!body.includes(`{${own_head}`)) return `the id is not ${id}`

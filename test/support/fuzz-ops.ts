@@ -40,6 +40,8 @@ export interface ExpectedResult {
   readonly type: string | undefined
   /** The task, by what it is called here; two of one name are one task. */
   readonly task?: string
+  /** An object that is not served, as it is echoed. */
+  readonly unknown?: string
 }
 
 /** A member of an op: its text, and whether it is well formed. */
@@ -143,6 +145,8 @@ export function opAtRandom(dice: Dice, refs: string, tasks: TasksSoFar): FuzzOp 
     id: id === 'null' || id === '{}' ? undefined : id,
     type: given.type.is_right ? type : undefined,
   }
+  const unknown = given.obj.is_right ? undefined : given.obj.text
+  if (unknown?.startsWith('"')) return { text, expected: { ...found, procs: ['error'], unknown } }
   const key = keyAtFault(type, all)
   if (key !== undefined) return { text, expected: { ...found, procs: ['error'], key } }
   const answer = answered({ type, all, value, tasks })

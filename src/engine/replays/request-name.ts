@@ -29,18 +29,15 @@ export const request_key_chars_max = 255
 /** A UUID of version 7 begins with its time in milliseconds. */
 const timed_uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/**
- * `is_change` says for ops on other objects than tasks whether the request is named. Throws
- * `format_error` for an invalid key.
- */
+/** `is_change`: an op on another object than a task changes something. Throws `format_error`. */
 export function nameOf(
   ops: readonly (Op | OpResult)[],
   { user, payer, signed, request_key }: Caller,
-  is_change?: boolean,
+  is_change = false,
 ): RequestName | undefined {
   if (request_key !== undefined) {
     checkKey(request_key)
-    if (!(is_change ?? ops.some(isChange))) return undefined
+    if (!is_change && !ops.some(isChange)) return undefined
     return {
       is_signed: false,
       caller: user ?? payer,
@@ -49,7 +46,7 @@ export function nameOf(
       kept: undefined,
     }
   }
-  if (signed === undefined || !(is_change ?? changesOnce(ops))) return undefined
+  if (signed === undefined || (!is_change && !changesOnce(ops))) return undefined
   // 96 bits: a user could at most make two requests of its own look alike.
   const id = bytesOf24(signed.signature)
   const { timestamp_s: time_s } = signed
