@@ -5,9 +5,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { JsonObject } from '../src/core/model.ts'
 import { serveHttp } from '../src/http.ts'
 import { answerJson, callServer } from './support/call-server.ts'
 import { conv_id, ended, go, patient, processOf, stage, taskOf } from './support/call-stage.ts'
+import { openHttp } from './support/http-server.ts'
 import { memoryHarness } from './support/model-setup.ts'
 import { pick } from './support/pick.ts'
 import { eventually } from './support/waits.ts'
@@ -297,6 +299,33 @@ test('a process reaches a callback address of its own server, and nothing else t
   assert.equal(await call(url), 'done')
   assert.deepEqual((await ended(engine, id, 'waits')).data, { obj_id: id, paid: 'yes' })
   await server.drain()
+})
+
+test('a process calls the API of another server, which knows the user by the query', async () => {
+  const other = await openHttp({ limits: { window_ms: 0 } })
+  await stage(
+    answerJson('{}'),
+    async ({ engine }) => {
+      const create = { type: 'create', obj: 'task', conv_id: '1234', ref: '{{order}}', data: {} }
+      const logic = {
+        ...{ url: `http://127.0.0.1:${other.port}/api/2/json/13000`, method: 'POST' },
+        ...{ format: 'raw', raw_body: JSON.stringify({ ops: [create] }) },
+      }
+      for (const [order, api_secret_outer, request_proc] of [
+        ['o-1', other.secret, 'ok'],
+        ['o-2', `${other.secret}x`, undefined],
+      ] as const) {
+        await engine.processes.put(processOf({ ...logic, api_secret_outer }))
+        const { obj_id } = await engine.create({ conv_id, data: { order } })
+        const { data } = await ended(engine, obj_id)
+        assert.equal((data as JsonObject).request_proc, request_proc)
+        const made = await other.engine.task({ conv_id: 1234, ref: order })
+        assert.equal(made?.ref, request_proc && order)
+      }
+    },
+    { allow_hosts: [`127.0.0.1:${other.port}`] },
+  )
+  await other.close()
 })
 
 test('format corezoid: the task goes out signed, res_data comes in', () =>

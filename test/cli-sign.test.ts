@@ -81,7 +81,6 @@ const wrong: readonly (readonly [string, RegExp])[] = [
   [sha1(T, Buffer.from(secret).toString('hex'), body, Buffer.from(secret).toString('hex')), /encoded.*hex/],
   [mac(Buffer.from(secret, 'base64'), T + body),     /decoded.*base64/],
   [sha1(T, `${secret}\n`, body, `${secret}\n`),      /secret has a line feed behind it/],
-  [digest('sha256', T, secret, body, secret).toString('hex'), /it is SHA-256/],
   [digest('md5', T, secret, body, secret).toString('hex'),    /it is MD5/],
   [createHmac('sha1', secret).update(T + body).digest('hex'), /it is HMAC-SHA-1/],
   [mac(secret, body),                                /no timestamp was signed/],
@@ -117,6 +116,12 @@ test('a right signature is right, in either case, by its path, and says when it 
     [fresh.toUpperCase(), ['--timestamp', now], /^right, as a signature in the path\n$/],
     [`/api/1/json/13000/${now}/${fresh}`, [], /^right, as a signature in the path\n$/],
     [`http://x:1/base/api/2/json/7/${now}/${fresh}?q=1`, [], /^right/],
+    [`http://x:1/api/2/json/7?conv_time=${now}&conv_signature=${fresh}`, [], /^right/],
+    [
+      digest('sha256', now, secret, body, secret).toString('hex'),
+      ['--timestamp', now],
+      /^right, as a signature in the path by sha256, which `user sign ID path:sha256` allows\n$/,
+    ],
     [mac(secret, now + body), ['--timestamp', now], /^right, as a signature in headers\n$/],
     [path(body), ['--timestamp', T], /s ago: beyond the window of 300 s it is stale_timestamp/],
   ]

@@ -170,6 +170,8 @@ test('user administer and share --can edit: the rights on processes over the API
 test('user sign: which signatures a user may use', async () => {
   await ok('user add --id 15500 --sign hmac')
   await ok('user add --id 15501')
+  const longer = ['path', 'path:sha256']
+  assert.deepEqual(await okJson(`user sign 15501 ${longer}`), { id: 15501, sign: longer })
   assert.deepEqual(await okJson('user sign 15501 path'), { id: 15501, sign: 'path' })
   const listed = rowsOf(await ok('user list --json')).filter(({ id }) => Number(id) >= 15500)
   assert.deepEqual(pick(listed, 'id', 'sign'), [
@@ -180,7 +182,7 @@ test('user sign: which signatures a user may use', async () => {
   for (const line of ['user sign 15500 md5', 'user add --sign md5']) {
     const { exit, err } = await on(line)
     assert.equal(exit, 2)
-    assert.match(err, /is one of hmac, path, both/)
+    assert.match(err, /is one of path, .*path:sha512, hmac, both/)
   }
   assert.equal((await on('user sign 99 hmac')).exit, 1)
   await ok('user remove 15500')

@@ -179,12 +179,16 @@ describe('signed in headers', () => {
 })
 
 describe('which signatures a user may use', () => {
-  const rows: [Sign, string, string][] = [
-    ['both', 'ok', 'ok'],
-    ['hmac', 'bad_signature', 'ok'],
-    ['path', 'ok', 'bad_signature'],
+  // [given, by SHA-1 in the path and in the query, in headers, by SHA-256, by SHA-512]
+  const rows: [Sign, string, string, string, string][] = [
+    ['both', 'ok', 'ok', 'bad_signature', 'bad_signature'],
+    ['hmac', 'bad_signature', 'ok', 'bad_signature', 'bad_signature'],
+    ['path', 'ok', 'bad_signature', 'bad_signature', 'bad_signature'],
+    ['path:sha256', 'bad_signature', 'bad_signature', 'ok', 'bad_signature'],
+    [['path', 'path:sha512'], 'ok', 'bad_signature', 'bad_signature', 'ok'],
+    [['hmac', 'path:sha256', 'path:sha512'], 'bad_signature', 'ok', 'ok', 'ok'],
   ]
-  for (const [sign, by_path, by_hmac] of rows) {
+  for (const [sign, by_path, by_hmac, by_sha256, by_sha512] of rows) {
     test(`${sign}: given to a new user, and to one who is there`, async () => {
       const server = await openHttp()
       const made = await server.engine.users.add({ sign })
@@ -198,7 +202,10 @@ describe('which signatures a user may use', () => {
       for (const { id, secret } of [made, { id: user, secret: server.secret }]) {
         const who = { user: id, secret }
         assert.equal(codeOf(await server.send(body, who)), by_path)
+        assert.equal(codeOf(await server.send(body, { ...who, sign: 'query' })), by_path)
         assert.equal(codeOf(await server.send(body, { ...who, sign: 'hmac' })), by_hmac)
+        assert.equal(codeOf(await server.send(body, { ...who, sign: 'path:sha256' })), by_sha256)
+        assert.equal(codeOf(await server.send(body, { ...who, sign: 'path:sha512' })), by_sha512)
       }
       await server.engine.users.sign(user, 'both')
       assert.equal(codeOf(await server.send(body)), 'ok')
@@ -220,6 +227,8 @@ describe('which signatures a user may use', () => {
     )
     await assert.rejects(users.sign(8, 'hmac'), { code: 'user_not_found' })
     await assert.rejects(users.sign(7, 'none' as Sign), { code: 'not_possible' })
+    await assert.rejects(users.sign(7, []), { code: 'not_possible' })
+    await assert.rejects(users.sign(7, ['path', 'both' as 'hmac']), { code: 'not_possible' })
     await assert.rejects(users.add({ sign: 'none' as Sign }), { code: 'not_possible' })
     await server.close()
   })

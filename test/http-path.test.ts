@@ -29,6 +29,28 @@ const served: [string, string, [1 | 2, string, string]][] = [
   ['an empty query', `${good}?`, [1, '13000', '1370442000']],
 ]
 
+const query = `conv_signature=${hex}&conv_time=1370442000`
+const in_query: [string, 1 | 2][] = [
+  [`/api/1/json/13000?${query}&conv_id=1234`, 1],
+  [`/api/2/json/13000?a=1&conv_id=x&${query}&b`, 2],
+  [`/api/2/json/13000/?conv_time=1370442000&conv_signature=${hex.toUpperCase()}`, 2],
+]
+
+/** [path and query, what the caller is told] */
+const malformed_query: [string, RegExp][] = [
+  [`joe?${query}`, /^user: .*"joe"$/],
+  [`13000?conv_signature=${hex}`, /^conv_time: Unix seconds; this is empty$/],
+  [`13000?${query}&conv_time=1`, /^conv_time: Unix seconds; this is empty$/],
+  [`13000?${query}&conv_signature=${hex}`, /^conv_signature: 40 hex.* this is empty$/],
+  [`13000?conv_time=1e9&conv_signature=00`, /^conv_time: .*\. conv_signature: .* of them$/],
+]
+
+/** [digits, the kind that they are] */
+const lengths: [number, boolean][] = [
+  ...[56, 64, 96, 128].map((digits): [number, boolean] => [digits, true]),
+  ...[39, 55, 57, 65, 127, 129].map((digits): [number, boolean] => [digits, false]),
+]
+
 const header_signed: [string, 1 | 2][] = [
   ['/api/1/json', 1],
   ['/api/1/json/', 1],
@@ -42,6 +64,12 @@ const addresses: [string, object][] = [
   [`/api/1/json/public/1234/${hex}`, { kind: 'webhook', form: 'json', conv_id: '1234' }],
   [`/api/2/nvp/public/1234/${hex}?a`, { kind: 'webhook', form: 'nvp', conv_id: '1234' }],
   [`/api/2/json/public/a%2Fb%20!/${hex}`, { kind: 'webhook', form: 'json', conv_id: 'a/b !' }],
+  [`/api/2/xml/public/1234/${hex}`, { kind: 'webhook', form: 'xml', conv_id: '1234' }],
+  [`/api/1/json/public/1234/${hex}/`, { kind: 'webhook', form: 'json', conv_id: '1234' }],
+  [
+    `/api/2/json/callback/1234/wait/${hex}/?a`,
+    { kind: 'callback', conv_id: '1234', node_id: 'wait' },
+  ],
   [`/api/1/json/callback/1234/wait/${hex}`, { kind: 'callback', conv_id: '1234', node_id: 'wait' }],
 ]
 
@@ -50,7 +78,7 @@ const unknown: [string, string][] = [
   ['a callback as a form', `/api/1/nvp/callback/1234/wait/${hex}`],
   ['an address whose hash looks like base64', `/api/1/json/public/1234/${'A'.repeat(27)}=`],
   ['an address in upper case', `/api/1/json/public/1234/${hex.toUpperCase()}`],
-  ['an address with a closing slash', `/api/1/json/public/1234/${hex}/`],
+  ['an address with two closing slashes', `/api/1/json/public/1234/${hex}//`],
   ['an address without a process', `/api/1/json/public/${hex}`],
   ['an address with an empty process', `/api/1/json/public//${hex}`],
   ['an address with a needless escape', `/api/1/json/public/%31234/${hex}`],
@@ -66,6 +94,7 @@ const unknown: [string, string][] = [
   ['no version', `/api/json/13000/1370442000/${hex}`],
   ['a doubled closing slash', '/api/1/json//'],
   ['a user alone', '/api/1/json/13000'],
+  ['a user with a query that does not sign', '/api/1/json/13000?conv_time=1'],
   ['a format that goes on', '/api/1/jsonl'],
   ['version 3 with headers', '/api/3/json'],
   ['an encoded path', '/api/1/jso%6e'],
@@ -113,7 +142,6 @@ const malformed: ['user' | 'timestamp' | 'signature', string, string][] = [
   ['timestamp', '1e9',                                         'this is no such number: "1e9"'],
   ['timestamp', 'now',                                         'this is no such number: "now"'],
   ['signature', '',                                            'this is empty'],
-  ['signature', sha256.toString('hex'),                        '64 look like a SHA-256, see X-API-Signature'],
   ['signature', sha256.toString('base64').replaceAll('/', '%2F'), 'this looks like base64'],
   ['signature', sha256.subarray(0, 20).toString('base64url'),  'this looks like base64'],
   ['signature', hex.slice(1),                                  'this has another number of them'],
@@ -125,7 +153,7 @@ const malformed: ['user' | 'timestamp' | 'signature', string, string][] = [
 const expected = {
   user: 'the number of a user, such as 13000',
   timestamp: 'Unix seconds',
-  signature: '40 hex digits of a SHA-1',
+  signature: '40 hex digits of a SHA-1, or 56, 64, 96 or 128 of a SHA-2',
 }
 
 describe('path', () => {
@@ -133,6 +161,25 @@ describe('path', () => {
   for (const [says, url, [version, user, timestamp]] of served) {
     test(`served: ${says}`, () => {
       assert.deepEqual(route(url), { kind: 'signed', version, user, timestamp, signature: hex })
+    })
+  }
+  for (const [url, version] of in_query) {
+    test(`signed in the query: ${url}`, () => {
+      const signed = { user: '13000', timestamp: '1370442000', signature: hex }
+      assert.deepEqual(route(url), { kind: 'signed', version, ...signed })
+    })
+  }
+  for (const [url, told] of malformed_query) {
+    test(`malformed: ${url}`, () => {
+      const target = route(`/api/1/json/${url}`) as { kind: string; mistakes: string }
+      assert.equal(target.kind, 'malformed')
+      assert.match(target.mistakes, told)
+    })
+  }
+  for (const [digits, is_served] of lengths) {
+    test(`${digits} digits`, () => {
+      const target = route(`/api/1/json/13000/1370442000/${'a'.repeat(digits)}`)
+      assert.equal(target?.kind, is_served ? 'signed' : 'malformed')
     })
   }
   for (const [url, version] of header_signed) {
@@ -146,6 +193,7 @@ describe('path', () => {
   test('the address of an answer', () => {
     const token = 'ab'.repeat(32)
     assert.deepEqual(route(`/api/sync/${token}?a`), { kind: 'sync_answer', token })
+    assert.deepEqual(route(`/api/sync/${token}/`), { kind: 'sync_answer', token })
   })
   for (const [says, url] of unknown) {
     test(`unknown: ${says}`, () => assert.equal(route(url), undefined))

@@ -103,9 +103,17 @@ describe('a webhook', () => {
     withHttp(async (server) => {
       const path = await opened(server)
       assert.match(path, webhook_path)
-      const paths = [path, path.replace('/1/', '/2/'), path.replace('json', 'nvp'), `${path}?a=1`]
-      for (const one of paths) {
-        const { status, body } = await post(server, one, one.includes('nvp') ? 'a=1' : '{"a":"1"}')
+      const xml = path.replace('json', 'xml')
+      for (const [one, sent] of [
+        [path, '{"a":"1"}'],
+        [path.replace('/1/', '/2/'), '{"a":"1"}'],
+        [path.replace('json', 'nvp'), 'a=1'],
+        [xml, '<?xml version="1.0"?><a> 1 </a>'],
+        [`${xml.replace('/1/', '/2/')}/`, '<a>1</a>'],
+        [`${path}?a=1`, '{"a":"1"}'],
+        [`${path}/?a=1`, '{"a":"1"}'],
+      ] as const) {
+        const { status, body } = await post(server, one, sent)
         const [task] = await tasksOf(server.engine, conv_id)
         assert.ok(task)
         const ops = `{"proc":"ok","obj":"task","ref":null,"obj_id":"${task.obj_id}"}`
@@ -114,6 +122,32 @@ describe('a webhook', () => {
         await server.engine.tasks.cancel({ conv_id, obj_id: task.obj_id })
       }
     }))
+
+  const xml_bodies: readonly (readonly [string | Buffer, JsonObject | RegExp])[] = [
+    ['<o id="7"><i>1</i><i>2</i>x</o>', { o: { '@id': '7', i: ['1', '2'], '#value': 'x' } }],
+    ['<o>&lt;&#1092;</o>', { o: '<ф' }],
+    ['', /no XML/],
+    ['{"a":1}', /no XML/],
+    ['<a>', /no XML/],
+    ['<a/><b/>', /no XML/],
+    ['<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', /a document type/],
+    ['<a>&b;</a>', /no XML/],
+    [Buffer.from([0x3c, 0xff, 0x3e]), /not UTF-8/],
+    [`${'<a>'.repeat(99)}${'</a>'.repeat(99)}`, /deeper than/],
+  ]
+  for (const [sent, wanted] of xml_bodies) {
+    test(`XML: ${String(sent).slice(0, 40)}`, () =>
+      withHttp(async (server) => {
+        const path = (await opened(server)).replace('json', 'xml')
+        const { status, body } = await post(server, path, sent)
+        const [task] = await tasksOf(server.engine, conv_id)
+        if (!(wanted instanceof RegExp)) return assert.deepEqual(task?.data, wanted)
+        assert.deepEqual([status, task], [400, undefined])
+        const { request_proc, description } = JSON.parse(body)
+        assert.equal(request_proc, 'format_error')
+        assert.match(description, wanted)
+      }))
+  }
 
   test('that is closed, or guessed, is not found, whatever is sent to it', () =>
     withHttp(async (server) => {
@@ -133,9 +167,9 @@ describe('a webhook', () => {
         path.replace(right, right.toUpperCase()),
         path.replace(right, `${right}0`),
         path.replace(right, right.slice(1)),
-        path.replace('json', 'xml'),
+        path.replace('json', 'html'),
         path.replace('/1/', '/3/'),
-        `${path}/`,
+        `${path}//`,
       ]
       const wrong = new Set<string>()
       for (const guess of guesses) {
@@ -396,7 +430,8 @@ describe('a callback address', () => {
       assert.equal((task?.data as JsonObject | undefined)?.paid, true)
     }))
 
-  const no_callback = 'no_api_callback_in_node_with_task: no api callback logic in node with task'
+  const not_there = 'task_not_in_current_sync_callback_node'
+  const no_callback = `${not_there}: ${not_there}`
   // biome-ignore format: a table
   const rows: readonly (readonly [logic: object, body: string, told: string, node: string])[] = [
     [{},                                '{"obj_id":"ID"}',                       'ok',             'next'],
@@ -456,7 +491,7 @@ describe('a callback address', () => {
         path.replace('/7/', '/404/'),
         path.replace('/wait/', '/w%61it/'),
         path.replace('json', 'nvp'),
-        `${path}/`,
+        `${path}//`,
       ]
       for (const guess of guesses) {
         assert.equal(told(await post(server, guess, '{"ref":"r"}')), 'not_found', guess)
@@ -468,7 +503,7 @@ describe('a callback address', () => {
     withWaiting({}, async ({ server, path, where }) => {
       const moves = { wait: 'later' }
       await server.engine.processes.put(callbackProcess(7, {}, 'later'), { moves })
-      assert.match(told(await post(server, path, '{"ref":"r"}')), /^no_api_callback/)
+      assert.match(told(await post(server, path, '{"ref":"r"}')), /^task_not_in_current/)
       assert.equal(await where(), 'later')
       await server.engine.tasks.cancel({ conv_id: 7, ref: 'r' })
       await server.engine.processes.remove(7)

@@ -53,7 +53,12 @@ describe('a signed request that comes again', () => {
     ['many ops', [...Array.from({ length: 300 }, (_, n) => createOf(`many-${n}`)), modifyOf('a')]],
   ]
   for (const [name, ops] of rows) {
-    for (const how of [{}, { version: 2 }, { sign: 'hmac' }] as const satisfies Signing[]) {
+    for (const how of [
+      {},
+      { version: 2 },
+      { sign: 'hmac' },
+      { sign: 'query' },
+    ] as const satisfies Signing[]) {
       test(`${name}, ${JSON.stringify(how)}`, () =>
         withHarness(async (harness) => {
           const { obj_id } = await harness.engine.create({ conv_id: 1234, ref: 'a', data: {} })

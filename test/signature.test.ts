@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hmacOf, isSignedBy, signatureOf } from '../src/codec/signature.ts'
+import { hmacOf, isSignedBy, pathKindOf, signatureOf } from '../src/codec/signature.ts'
+
+import type { SignatureKind } from '../src/core/model.ts'
 
 interface Vector {
   readonly says: string
@@ -78,6 +80,39 @@ const kinds = [
   ['path', signatureOf, ({ signature }: Vector) => signature],
   ['hmac', hmacOf, ({ hmac }: Vector) => hmac],
 ] as const
+
+/** [kind, of the short body, of the long body] */
+// biome-ignore format: a table
+const longer: readonly (readonly [SignatureKind, string, string])[] = [
+  ['path:sha224', 'ac5908e00b8babd1858be4902654c9c304e6a6fb26a898684ad508f0', 'b75f47b1106f29c05b13d60866dc9c8f463da3af5975bf02cc5c8bd3'],
+  ['path:sha256', 'cacf66785c732bc2d2023871f60100838ee691afad007f41e4ad5638b2e873f3', 'f1a741e81c63c9631ab27016220eb20f9b627f991cc56cbb2a28b19990d82330'],
+  ['path:sha384', '34a57e161ee229e9e1ceca418cfbb258ecaf07b84634319216fe0b2bf82c0adf657c7e101636acf44717d351de8c5dae', 'ea0262b8a92d2b370e7534cc71601a98276ddb35c06bd3776da600f5cf70bf24d373db9e9185dec9e649da41b5c87f1e'],
+  ['path:sha512', '48825309e75a12c5be2238c3d8066ead8923da34d8494e475ec21b68077fd7c7bae76f6a62c43a6215d5a7ef05076d9f644c8a671346398c6ab015db51796934', '8b1bda6ba7568ce80d6b8d1cf07aa8b0065c2a7fd8cdbb36eef8cce477a94e706a6602629c0b573398b98867c10e221faa9180548cb31c483305a1a8d77394e3'],
+]
+
+describe('signature: a longer digest', () => {
+  const of = (says: string) => vectors.find((vector) => vector.says === says) as Vector
+  for (const [kind, of_short, of_long] of longer) {
+    test(kind, () => {
+      assert.equal(pathKindOf(of_short), kind)
+      for (const [{ secret, timestamp, body_hex }, signature] of [
+        [of('a short body'), of_short],
+        [of('a long body'), of_long],
+      ] as const) {
+        const body = Buffer.from(body_hex, 'hex')
+        assert.equal(isSignedBy([secret], kind, timestamp, body, signature), true)
+        assert.equal(
+          isSignedBy([secret, 'b'], kind, timestamp, body, signature.toUpperCase()),
+          true,
+        )
+        assert.equal(isSignedBy([secret], kind, timestamp, Buffer.from('{}'), signature), false)
+        assert.equal(isSignedBy([`${secret}x`], kind, timestamp, body, signature), false)
+        assert.equal(isSignedBy([secret], kind, timestamp, body, signature.slice(2)), false)
+      }
+    })
+  }
+  test('another number of digits is no kind', () => assert.equal(pathKindOf('ab'), undefined))
+})
 
 for (const [kind, sign, wanted] of kinds) {
   describe(`signature: ${kind}`, () => {

@@ -55,7 +55,9 @@ describe('what the vectors cover', () => {
     )
   })
 
-  const answers = JSON.stringify(vectors.map(({ steps }) => steps.map((step) => step.results)))
+  const answers = JSON.stringify(
+    vectors.map(({ steps }) => steps.map((step) => [step.results, step.result])),
+  )
   for (const code of Object.keys(opFaults)) {
     test(`op fault ${code} is provoked`, () => assert.ok(answers.includes(`"proc":"${code}"`)))
   }

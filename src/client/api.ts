@@ -7,7 +7,7 @@
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { OpFaultCode, WholeFaultCode } from '../core/faults.ts'
-import type { SignatureKind, Status, Task } from '../core/model.ts'
+import type { Status, Task } from '../core/model.ts'
 import type { ChangesOptions, TaskChange } from '../engine/api/change-api.ts'
 import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from '../engine/api/search-api.ts'
 import type { CreateInput, ModifyInput, TargetInput } from '../engine/api/task-api.ts'
@@ -31,7 +31,7 @@ export interface HttpTarget {
   readonly user: string | number
   readonly secret: string
   /** `hmac` signs in headers; `path` (default) in the path, for servers of every version. */
-  readonly sign?: SignatureKind
+  readonly sign?: 'path' | 'hmac'
   /** The maximum of connections, for which further calls wait. Default 16. */
   readonly sockets_max?: number
   /** For `https:`: the authorities to trust instead of the system's. PEM, or the path of a file. */

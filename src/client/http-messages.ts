@@ -6,7 +6,7 @@ import { isNumberToken, isObject, parseJson, stringifyJson } from '../codec/json
 import { hmacOf, signatureOf } from '../codec/signature.ts'
 import type { Chance } from '../core/clock.ts'
 import { isWholeFaultCode } from '../core/faults.ts'
-import type { JsonObject, JsonValue, SignatureKind } from '../core/model.ts'
+import type { JsonObject, JsonValue } from '../core/model.ts'
 import type { ClientResult, ClientTask } from './api.ts'
 import { type ClientFault, clientFault } from './faults.ts'
 import type { SentOp } from './sent-op.ts'
@@ -23,7 +23,7 @@ export interface Signer {
   readonly user: string
   readonly secret: string
   /** Signs in the path, or with an HMAC in headers. */
-  readonly sign: SignatureKind
+  readonly sign: 'path' | 'hmac'
 }
 
 /** The parts of a signed request: its path from `/api` on, and headers. */

@@ -38,8 +38,8 @@ export interface WebhookRecord {
 export interface UserRecord {
   readonly name: string
   readonly create_ms: number
-  /** The only signature the user may use; absent for both. */
-  readonly sign?: SignatureKind
+  /** The only signatures the user may use; absent for `path` and `hmac`. */
+  readonly sign?: SignatureKind | readonly SignatureKind[]
   /** What the user may on the operator's page; absent for nothing. */
   readonly console?: 'look' | 'operate' | 'administer'
   /** May use and change every process through the API; absent for no. */

@@ -1,17 +1,23 @@
 /**
- * The signatures of a request. In the path (specification 5): SHA-1 of timestamp, secret, body and
- * secret. In headers (wire 1.10): HMAC-SHA-256 of timestamp and body, keyed with the secret. Both
- * in hex; the timestamp is its text and the body its bytes as received, neither is decoded.
+ * The signatures of a request. In the path or query (specification 5): SHA-1, or a longer digest
+ * for users who may, of timestamp, secret, body and secret. In headers (wire 1.10): HMAC-SHA-256 of
+ * timestamp and body, keyed with the secret. All in hex; the timestamp is its text and the body its
+ * bytes as received, neither is decoded.
  */
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
-import type { SignatureKind } from '../core/model.ts'
+import { type SignatureKind, signature_kinds } from '../core/model.ts'
 
-/** 40 lowercase hex digits. */
-export function signatureOf(timestamp: string, secret: string, body: Uint8Array | string): string {
-  if (typeof body === 'string') return hash('sha1', timestamp + secret + body + secret)
+/** Lowercase hex digits: 40 of a SHA-1. */
+export function signatureOf(
+  timestamp: string,
+  secret: string,
+  body: Uint8Array | string,
+  digest = 'sha1',
+): string {
+  if (typeof body === 'string') return hash(digest, timestamp + secret + body + secret)
   const around_bytes_max = utf8_bytes_max * (timestamp.length + 2 * secret.length)
   if (around_bytes_max + body.length > message.length) {
-    return createHash('sha1')
+    return createHash(digest)
       .update(timestamp + secret)
       .update(body)
       .update(secret)
@@ -22,7 +28,7 @@ export function signatureOf(timestamp: string, secret: string, body: Uint8Array 
   const body_end = body_at + body.length
   message.set(body, body_at)
   message.copyWithin(body_end, secret_at, body_at)
-  return hash('sha1', message.subarray(0, body_end + body_at - secret_at))
+  return hash(digest, message.subarray(0, body_end + body_at - secret_at))
 }
 
 /** 64 lowercase hex digits. */
@@ -55,9 +61,30 @@ export function isSignedBy(
 // Two costs are avoided. A digest as a new Buffer costs as much as hashing a short body, so digests
 // are hex, and their digits are compared in buffers that are reused. A short message is copied
 // together and hashed in one call; a long one is hashed in parts.
-const forms = {
-  path: { sign: signatureOf, given: Buffer.alloc(40), made: Buffer.alloc(40) },
-  hmac: { sign: hmacOf, given: Buffer.alloc(64), made: Buffer.alloc(64) },
-} as const
+const forms: Readonly<Record<SignatureKind, Form>> = {
+  path: form(40, signatureOf),
+  'path:sha224': form(56, (...parts) => signatureOf(...parts, 'sha224')),
+  'path:sha256': form(64, (...parts) => signatureOf(...parts, 'sha256')),
+  'path:sha384': form(96, (...parts) => signatureOf(...parts, 'sha384')),
+  'path:sha512': form(128, (...parts) => signatureOf(...parts, 'sha512')),
+  hmac: form(64, hmacOf),
+}
+
+interface Form {
+  readonly sign: typeof hmacOf
+  readonly given: Buffer
+  readonly made: Buffer
+}
+
+function form(digits: number, sign: typeof hmacOf): Form {
+  return { sign, given: Buffer.alloc(digits), made: Buffer.alloc(digits) }
+}
+
+/** The kind of a signature in a path or query, by its number of digits. */
+export function pathKindOf(signature: string): SignatureKind | undefined {
+  return path_kinds.find((kind) => forms[kind].given.length === signature.length)
+}
+
+const path_kinds = signature_kinds.filter((kind) => kind !== 'hmac')
 const utf8_bytes_max = 3
 const message = Buffer.allocUnsafeSlow(4096)

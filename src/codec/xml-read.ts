@@ -6,9 +6,19 @@
  * Only the five entities of XML are known and a document type is refused, so nothing expands. The
  * parser is stopped at the first mistake, and at the level or the value that is one too many.
  */
+import { isUtf8 } from 'node:buffer'
 import { SaxesParser, type SaxesTagPlain } from 'saxes'
-import type { JsonObject, JsonValue } from '../core/model.ts'
-import { type JsonBounds, setMember } from './json.ts'
+import { fault } from '../core/faults.ts'
+import type { Doc, JsonObject, JsonValue } from '../core/model.ts'
+import { docOfValue, type JsonBounds, setMember } from './json.ts'
+
+/** The body of a request as data (wire 1.11). Throws `format_error`. */
+export function docOfXml(body: Buffer, bounds: JsonBounds): Doc {
+  if (!isUtf8(body)) throw fault('format_error', 'it is not UTF-8')
+  const read = readXml(body.toString('utf8'), bounds)
+  if ('mistake' in read) throw fault('format_error', `it is no XML: ${read.mistake}`)
+  return docOfValue(read.value)
+}
 
 interface Open {
   readonly members: JsonObject

@@ -66,6 +66,10 @@ export const opFaults = {
     'FAILED_PRECONDITION',
     '`is_sync` or `node_id` was sent, and the task does not wait there',
   ),
+  task_not_in_current_sync_callback_node: op(
+    'FAILED_PRECONDITION',
+    'a body was posted to the address of a synchronous callback, and the task does not wait there',
+  ),
   task_size_overflow_limit: op(
     'RESOURCE_EXHAUSTED',
     'the data would be over the limit, also after a merge',

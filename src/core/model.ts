@@ -51,8 +51,12 @@ export interface SignedRequest {
   readonly signature: string
 }
 
-/** How a request is signed: SHA-1 in its path, or HMAC-SHA-256 in its headers. */
-export type SignatureKind = 'path' | 'hmac'
+/** How a request is signed: by SHA-1 or SHA-2 in its path, or HMAC-SHA-256 in its headers. */
+export const signature_kinds = [
+  ...(['path', 'path:sha224', 'path:sha256', 'path:sha384', 'path:sha512'] as const),
+  'hmac',
+] as const
+export type SignatureKind = (typeof signature_kinds)[number]
 
 export type OpType = 'create' | 'modify' | 'show'
 

@@ -4,6 +4,7 @@
  */
 import './end-soon.ts'
 import { hmacOf, signatureOf } from '../../src/codec/signature.ts'
+import type { SignatureKind } from '../../src/core/model.ts'
 import { type ServedEngine, servedEngine } from '../../src/engine/served-engine.ts'
 import { type HttpOptions, type HttpServer, serveHttp } from '../../src/http.ts'
 import { openEngine } from '../../src/open.ts'
@@ -37,7 +38,7 @@ export interface TestHttp {
 
 export interface Signing {
   /** Default `path`. */
-  readonly sign?: 'path' | 'hmac'
+  readonly sign?: SignatureKind | 'query'
   readonly version?: 1 | 2
   readonly user?: string
   readonly timestamp?: string
@@ -66,8 +67,11 @@ export async function openHttp(
     const opening = `${base}/api/${how.version ?? 1}/json`
     if (how.sign === 'hmac') return opening
     const timestamp = timestampOf(how)
-    const signature = signatureOf(timestamp, how.secret ?? secret, body)
-    return `${opening}/${how.user ?? user}/${timestamp}/${signature}`
+    const digest = how.sign?.split(':')[1] ?? 'sha1'
+    const signature = signatureOf(timestamp, how.secret ?? secret, body, digest)
+    const login = `${opening}/${how.user ?? user}`
+    if (how.sign !== 'query') return `${login}/${timestamp}/${signature}`
+    return `${login}?conv_signature=${signature}&conv_time=${timestamp}&conv_id=1234`
   }
   const signLines: TestHttp['signLines'] = (body, how = {}) => {
     const timestamp = timestampOf(how)

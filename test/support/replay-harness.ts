@@ -30,7 +30,7 @@ export const ending_process = definition(1235, [
 
 export interface Signing {
   readonly version?: 1 | 2
-  readonly sign?: 'path' | 'hmac'
+  readonly sign?: 'path' | 'query' | 'hmac'
   readonly timestamp?: string
   readonly secret?: string
   readonly is_sync?: boolean
@@ -90,7 +90,9 @@ export async function openReplayHarness(
       const base = `/api/${how.version ?? 1}/json`
       const is_hmac = how.sign === 'hmac'
       const signature = signatureOf(timestamp, own_secret, body)
-      const path = is_hmac ? base : `${base}/${user}/${timestamp}/${signature}`
+      const in_query = `?conv_signature=${signature}&conv_time=${timestamp}`
+      const signed = how.sign === 'query' ? in_query : `/${timestamp}/${signature}`
+      const path = is_hmac ? base : `${base}/${user}${signed}`
       const headers = is_hmac
         ? [
             ...[`X-API-Login: ${user}`, `X-API-Timestamp: ${timestamp}`],

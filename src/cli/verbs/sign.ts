@@ -86,7 +86,7 @@ async function partsOf(
 const window_s = 300
 
 async function checkSignature(given: Given, io: Io, check: string): Promise<Exit> {
-  const [, in_path, of_path] = /\/json\/[^/]+\/([^/]+)\/([^/?]+)/.exec(check) ?? []
+  const [, in_path, of_path] = /\/json\/[^/]+\/([^/]+)\/([^/?]+)/.exec(check) ?? inQuery(check)
   const timestamp = in_path ?? text(given, 'timestamp')
   if (timestamp === undefined) throw usageError('--check needs the --timestamp that was sent')
   const file = fileOf(given)
@@ -117,13 +117,24 @@ async function checkSignature(given: Given, io: Io, check: string): Promise<Exit
   return is_right ? exits.done : exits.refused
 }
 
-const places = { path: 'in the path', hmac: 'in headers' } as const
+/** The time and signature in the query of an address, behind the address itself. */
+function inQuery(address: string): readonly (string | undefined)[] {
+  const query = new URLSearchParams(address.slice(address.indexOf('?') + 1))
+  const signature = query.get('conv_signature') ?? undefined
+  return [address, query.get('conv_time') ?? undefined, signature]
+}
+
+function placeOf(kind: FoundSignature['kind']): string {
+  if (kind === 'hmac') return 'in headers'
+  if (kind === 'path') return 'in the path'
+  return `in the path by ${kind.slice('path:'.length)}, which \`user sign ID ${kind}\` allows`
+}
 
 function verdictOf(found: FoundSignature | undefined): string[] {
   if (found === undefined) {
     return ['no usual mistake leads to this signature: compare the secret, the body and each step']
   }
-  const place = places[found.kind]
+  const place = placeOf(found.kind)
   if (found.mistakes.length === 0) return [`right, as a signature ${place}`]
   return [`wrong, as a signature ${place}:`, ...found.mistakes.map((says) => `  ${says}`)]
 }

@@ -3,6 +3,7 @@
  * is printed once and never read from the command line.
  */
 import { defined } from '../../core/defined.ts'
+import { type SignatureKind, signature_kinds } from '../../core/model.ts'
 import { console_rights, type Sign } from '../../engine/api/user-api.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
 import { withAdmin } from '../admin-connection.ts'
@@ -13,21 +14,19 @@ import { idJson, jsonOf, membersOf, printDone } from '../output.ts'
 import { fields, linesText, timeText } from '../text.ts'
 import { durationMs, flag, type Given, isOn, oneOf, text, type Verb, word } from '../verb.ts'
 
-const signs: readonly Sign[] = ['hmac', 'path', 'both']
-
 export const userVerbs: readonly Verb[] = [
   fileVerb('user add', {
     flags: [
       flag('id N', 'its number (default: the next free one)'),
       flag('name S', 'its name'),
-      flag('sign HOW', 'the signatures it may use: hmac, path or both (default)'),
+      flag('sign HOW', 'the signatures it may use, as of `user sign` (default: both)'),
       flag('administer', 'let it use and change every process'),
     ],
     says: 'make a user and print its secret, once',
     async run(given, io) {
       const id = text(given, 'id')
       const name = text(given, 'name')
-      const sign = oneOf('--sign', text(given, 'sign'), signs)
+      const sign = signOf('--sign', text(given, 'sign'))
       if (id !== undefined) checkUserId(id)
       const administer = isOn(given, 'administer')
       const args = { ...defined({ id, name, sign }), ...(administer ? { administer } : {}) }
@@ -53,7 +52,7 @@ export const userVerbs: readonly Verb[] = [
       }),
     heads: ['USER', 'NAME', 'MADE', 'SECRETS', 'SIGN', 'PAGE', 'PROCESSES'],
     cellsOf: ({ id, name, create_time_ms, secrets, sign, console = '-', ...user }) => [
-      ...[id, name, timeText(create_time_ms), String(secrets), sign, console],
+      ...[id, name, timeText(create_time_ms), String(secrets), String(sign), console],
       [
         ...(user.is_administrator ? ['all (administer)'] : []),
         ...user.grants.map(({ conv_id, can }) => `${conv_id} (${can.join(',')})`),
@@ -73,14 +72,15 @@ export const userVerbs: readonly Verb[] = [
     },
   }),
   fileVerb('user sign ID HOW', {
-    says: 'set which signatures a user may use: hmac, path or both',
+    says: 'set which signatures a user may use, such as hmac, both, or path,path:sha256',
     notes: [
-      'hmac is a signature in headers (HMAC-SHA-256), path one in the path (SHA-1). It holds from',
-      'the next request on.',
+      'hmac is a signature in headers (HMAC-SHA-256), path one in the path or query (SHA-1), both',
+      'is these two; path:sha224, path:sha256, path:sha384 and path:sha512 are the path’s with a',
+      'longer digest. It holds from the next request on.',
     ],
     async run(given, io) {
       const id = word(given, 0)
-      const sign = oneOf('HOW', word(given, 1), signs) as Sign
+      const sign = signOf('HOW', word(given, 1)) as Sign
       const shows = { id: idJson(id), sign: JSON.stringify(sign) }
       return change(given, io, 'user.sign', { id, sign }, shows)
     },
@@ -189,6 +189,14 @@ function printSecret(
   const text = `${fields(rows)}This is the only time the secret is shown.\n`
   return printDone(given, io, json, text)
 }
+
+function signOf(name: string, given: string | undefined): Sign | undefined {
+  if (given === undefined || given === 'both') return given
+  const kinds = given.split(',').map((kind) => oneOf(name, kind, sign_words) as SignatureKind)
+  return kinds.length === 1 ? kinds[0] : kinds
+}
+
+const sign_words = [...signature_kinds, 'both'] as const
 
 /** The ids that the path of a signed request can hold (wire 1). */
 export function checkUserId(id: string): void {

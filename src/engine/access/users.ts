@@ -11,7 +11,7 @@ import {
 import { decodeRecord, encodeRecord, grant_bits, type UserRecord } from '../../codec/records.ts'
 import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
-import type { Caller, SignatureKind } from '../../core/model.ts'
+import { type Caller, type SignatureKind, signature_kinds } from '../../core/model.ts'
 import type { Entry, View } from '../../store/store.ts'
 import type { Can } from '../api/process-api.ts'
 import {
@@ -25,7 +25,12 @@ import type { Parts } from '../transactions/parts.ts'
 import { allIn, removeAll } from '../transactions/scans.ts'
 import type { CertificateBindings } from './certificate-bindings.ts'
 import type { Secrets } from './secrets.ts'
-import { type SecretLists, type SecretsToCompare, secretsIn } from './secrets-to-compare.ts'
+import {
+  type SecretLists,
+  type SecretsToCompare,
+  secretsIn,
+  secretsOfThose,
+} from './secrets-to-compare.ts'
 
 const first_user = 13_000n
 
@@ -36,16 +41,16 @@ export async function openUsers(
 ): Promise<ServedUsers> {
   const { inTurn } = secrets
 
-  /** Users without an entry may use both signatures. */
-  const only = new Map<string, SignatureKind>()
+  /** Users without an entry may use `path` and `hmac`. */
+  const only = new Map<string, readonly SignatureKind[]>()
   /**
    * Indexed by signature: reading `only` at each request would reveal by timing who has an entry.
    */
-  let signers: Signers = { of: undefined, path: new Map(), hmac: new Map() }
+  let signers: Signers = { of: undefined }
   const setOnly = (id: string, sign: Sign | undefined): void => {
-    signers = { ...signers, of: undefined }
+    signers = { of: undefined }
     if (sign === undefined || sign === 'both') only.delete(id)
-    else only.set(id, sign)
+    else only.set(id, kindsOf(sign))
   }
   const on_page = new Map<string, ConsoleRight>()
   const setRight = (id: string, right: ConsoleRight | undefined): void => {
@@ -135,7 +140,7 @@ export async function openUsers(
     secrets(id, kind) {
       const made = secrets.toCompare()
       if (made !== signers.of) signers = signersOf(made, only)
-      return secretsIn(kind === undefined ? made.of : signers[kind], id)
+      return secretsIn((kind === undefined ? undefined : signers[kind]) ?? made.of, id)
     },
     consoleRight: (id) => on_page.get(id),
   }
@@ -143,16 +148,23 @@ export async function openUsers(
 
 const is_administrator = { is_administrator: true } as const
 
-interface Signers extends Readonly<Record<SignatureKind, SecretLists>> {
+interface Signers extends Readonly<Partial<Record<SignatureKind, SecretLists>>> {
   readonly of: SecretsToCompare | undefined
 }
 
-function signersOf(made: SecretsToCompare, only: ReadonlyMap<string, SignatureKind>): Signers {
-  const maySign = (kind: SignatureKind): SecretLists => {
-    if (only.size === 0) return made.of
-    return new Map([...made.of].filter(([id]) => (only.get(id) ?? kind) === kind))
-  }
-  return { of: made, path: maySign('path'), hmac: maySign('hmac') }
+function signersOf(
+  made: SecretsToCompare,
+  only: ReadonlyMap<string, readonly SignatureKind[]>,
+): Signers {
+  const maySign = (kind: SignatureKind): SecretLists =>
+    secretsOfThose(made.of, (id) => (only.get(id) ?? default_kinds).includes(kind))
+  return { of: made, ...Object.fromEntries(signature_kinds.map((kind) => [kind, maySign(kind)])) }
+}
+
+const default_kinds: readonly SignatureKind[] = ['path', 'hmac']
+
+function kindsOf(sign: SignatureKind | readonly SignatureKind[]): readonly SignatureKind[] {
+  return typeof sign === 'string' ? [sign] : sign
 }
 
 /** Throws `not_possible` unless it is an integer of 1 to 16 digits. */
@@ -174,8 +186,9 @@ export function requireUser(view: View, user: string): UserRecord {
 /** Throws `not_possible` for an invalid value. */
 function signMember(sign: Sign): Pick<UserRecord, 'sign'> {
   if (sign === 'both') return {}
-  if (sign === 'hmac' || sign === 'path') return { sign }
-  throw fault('not_possible', "a user's sign is hmac, path or both")
+  const kinds = kindsOf(sign)
+  if (kinds.length > 0 && kinds.every((kind) => signature_kinds.includes(kind))) return { sign }
+  throw fault('not_possible', `a user's sign is both, or of ${signature_kinds.join(', ')}`)
 }
 
 export function rightsOf(bits: number): Can[] {

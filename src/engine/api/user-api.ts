@@ -20,7 +20,8 @@ export interface UserInfo {
 export const console_rights = ['look', 'operate', 'administer'] as const
 export type ConsoleRight = (typeof console_rights)[number]
 
-export type Sign = SignatureKind | 'both'
+/** The signatures that a user may use: one, several, or `both` for `path` and `hmac`. */
+export type Sign = SignatureKind | readonly SignatureKind[] | 'both'
 
 export interface NewSecret {
   readonly id: string

@@ -4,7 +4,7 @@
  * wrong signature get the same response in the same time.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { isSignedBy } from '../../codec/signature.ts'
+import { isSignedBy, pathKindOf } from '../../codec/signature.ts'
 import type { Caller } from '../../core/model.ts'
 import type { ServedEngine } from '../../engine/served-engine.ts'
 import { areWellFormed, type Credentials, mistakesOf } from './credentials.ts'
@@ -25,7 +25,7 @@ export function authenticate(
 ): SignedCaller {
   const credentials = credentialsOf(target, headers)
   const { user, timestamp, signature } = credentials
-  const kind = target.kind === 'header_signed' ? 'hmac' : 'path'
+  const kind = target.kind === 'header_signed' ? 'hmac' : (pathKindOf(signature) ?? 'path')
   const secrets = engine.users.secrets(user, kind)
   if (!isSignedBy(secrets, kind, timestamp, body, signature)) throw httpFault('bad_signature')
   const sent_s = Number(timestamp)
@@ -48,8 +48,8 @@ function staleTimestamp(off_ms: number, now_ms: number, window_s: number): Error
 }
 
 /**
- * From the path or from the headers; node joins repeated headers with a comma, which none of the
- * three may contain. Throws `bad_signature` where they are malformed or in both places.
+ * From the path, its query or the headers; node joins repeated headers with a comma, which none of
+ * the three may contain. Throws `bad_signature` where they are malformed or in both places.
  */
 function credentialsOf(target: OpsTarget | FileTarget, headers: IncomingHttpHeaders): Credentials {
   const user = headers['x-api-login'] as string | undefined

@@ -1,13 +1,17 @@
 /**
- * The form of what signs a request (wire 1.1, 1.10): user, timestamp and signature, in the path or
- * in headers, and the mistakes reported for another form. The check uses forms only, so no answer
- * helps to guess a user or a secret. A signature is never quoted, because the caller may have sent
- * a secret in its place.
+ * The form of what signs a request (wire 1.1, 1.10): user, timestamp and signature, in the path,
+ * its query or headers, and the mistakes reported for another form. The check uses forms only, so
+ * no answer helps to guess a user or a secret. A signature is never quoted, because the caller may
+ * have sent a secret in its place.
  */
-import type { SignatureKind } from '../../core/model.ts'
-
 export const user_id_pattern = '[1-9][0-9]{0,15}'
 export const timestamp_pattern = '[1-9][0-9]{0,9}(?:\\.[0-9]{1,9})?'
+/** A SHA-1, or a SHA-2 of 224, 256, 384 or 512 bits. */
+export const path_signature_pattern =
+  '(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{56}|[0-9a-fA-F]{64}|[0-9a-fA-F]{96}|[0-9a-fA-F]{128})'
+
+/** Where what signs a request is. */
+export type Place = 'path' | 'query' | 'hmac'
 
 /** As received; undefined where a header is missing. */
 export interface Credentials<Text = string> {
@@ -74,12 +78,15 @@ const not_hex = [
   [/^/, 'this is not hex'],
 ] as const
 
-const signatures: Readonly<Record<SignatureKind, Part>> = {
-  path: {
-    form: /^[0-9a-fA-F]{40}$/,
-    expected: '40 hex digits of a SHA-1',
-    looks: [empty, [/^[0-9a-f]{64}$/i, '64 look like a SHA-256, see X-API-Signature'], ...not_hex],
-  },
+const in_path: Part = {
+  form: new RegExp(`^${path_signature_pattern}$`),
+  expected: '40 hex digits of a SHA-1, or 56, 64, 96 or 128 of a SHA-2',
+  looks: [empty, ...not_hex],
+}
+
+const signatures: Readonly<Record<Place, Part>> = {
+  path: in_path,
+  query: in_path,
   hmac: {
     form: /^[0-9a-fA-F]{64}$/,
     expected: '64 hex digits of an HMAC-SHA-256',
@@ -87,8 +94,9 @@ const signatures: Readonly<Record<SignatureKind, Part>> = {
   },
 }
 
-const names: Readonly<Record<SignatureKind, Credentials>> = {
+const names: Readonly<Record<Place, Credentials>> = {
   path: { user: 'user', timestamp: 'timestamp', signature: 'signature' },
+  query: { user: 'user', timestamp: 'conv_time', signature: 'conv_signature' },
   hmac: { user: 'X-API-Login', timestamp: 'X-API-Timestamp', signature: 'X-API-Signature' },
 }
 
@@ -96,20 +104,20 @@ const quoted_chars_max = 40
 
 type Given = Credentials<string | undefined>
 
-export function areWellFormed(given: Given, kind: SignatureKind): given is Credentials {
+export function areWellFormed(given: Given, place: Place): given is Credentials {
   return (
     isOf(user, given.user) &&
     isOf(timestamp, given.timestamp) &&
-    isOf(signatures[kind], given.signature)
+    isOf(signatures[place], given.signature)
   )
 }
 
 /** The mistakes in malformed parts, for the caller. */
-export function mistakesOf(given: Given, kind: SignatureKind): string {
-  const parts = { user, timestamp, signature: signatures[kind] }
+export function mistakesOf(given: Given, place: Place): string {
+  const parts = { user, timestamp, signature: signatures[place] }
   return (['user', 'timestamp', 'signature'] as const)
     .filter((name) => !isOf(parts[name], given[name]))
-    .map((name) => `${names[kind][name]}: ${mistakeOf(parts[name], given[name])}`)
+    .map((name) => `${names[place][name]}: ${mistakeOf(parts[name], given[name])}`)
     .join('. ')
 }
 

@@ -1,10 +1,16 @@
 /**
- * The grammar of the paths: one row for each (wire 1.1, 1.11, 1.12). A query is ignored. A
- * configured base path precedes all; /healthz also answers without it, for probes that bypass the
- * proxy. Only ids of addresses may have percent escapes, and only necessary ones, so that an
- * address has one spelling.
+ * The grammar of the paths: one row for each (wire 1.1, 1.11, 1.12). A query counts only where it
+ * signs. A configured base path precedes all; /healthz also answers without it, for probes that
+ * bypass the proxy. Only ids of addresses may have percent escapes, and only necessary ones, so
+ * that an address has one spelling.
  */
-import { mistakesOf, timestamp_pattern, user_id_pattern } from './credentials.ts'
+import {
+  areWellFormed,
+  mistakesOf,
+  path_signature_pattern,
+  timestamp_pattern,
+  user_id_pattern,
+} from './credentials.ts'
 
 /** The target of a path. A new path needs a kind here, a row of `paths` and a case in request. */
 export type Target = BodyTarget | HealthTarget | MalformedTarget
@@ -14,13 +20,13 @@ export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswer
 /** Ops, signed in the path or in headers. */
 export type OpsTarget = SignedTarget | HeaderSignedTarget | DownloadTarget
 
-/** Ops with a signature in the path. */
+/** Ops with a signature in the path or its query. */
 export interface SignedTarget {
   readonly kind: 'signed'
   /** Decides only the shape of the results. */
   readonly version: 1 | 2
   readonly user: string
-  /** As written in the path, which is what was signed. */
+  /** As written there, which is what was signed. */
   readonly timestamp: string
   /** In lower case. */
   readonly signature: string
@@ -54,8 +60,8 @@ export interface HeaderSignedTarget {
 /** A task to create without a signature. */
 export interface WebhookTarget {
   readonly kind: 'webhook'
-  /** The form of the body: JSON, or names and values. */
-  readonly form: 'json' | 'nvp'
+  /** The form of the body: JSON, XML, or names and values. */
+  readonly form: 'json' | 'nvp' | 'xml'
   readonly conv_id: string
   /** 40 lowercase hex digits, as in every address. */
   readonly hash: string
@@ -79,7 +85,7 @@ export interface HealthTarget {
   readonly kind: 'health'
 }
 
-/** The path of signed ops with a malformed user, timestamp or signature. */
+/** The path or query of signed ops with a malformed user, timestamp or signature. */
 export interface MalformedTarget {
   readonly kind: 'malformed'
   /** A sentence for the caller. */
@@ -127,7 +133,7 @@ function idOf(segment: string | undefined): string | undefined {
   }
 }
 
-const signed = `(${user_id_pattern})/(${timestamp_pattern})/([0-9a-fA-F]{40})`
+const signed = `(${user_id_pattern})/(${timestamp_pattern})/(${path_signature_pattern})`
 
 function signedBy([user, timestamp, signature]: readonly string[]): PathSigned {
   return {
@@ -140,13 +146,11 @@ function signedBy([user, timestamp, signature]: readonly string[]): PathSigned {
 /** The commonest first. */
 const paths: readonly PathRow[] = [
   {
-    path: `/api/([12])/json/(${user_id_pattern})/(${timestamp_pattern})/([0-9a-fA-F]{40})`,
-    target: ([, version, user, timestamp, signature]) => ({
+    path: `/api/([12])/json/${signed}`,
+    target: ([, version, ...by]) => ({
       kind: 'signed',
       version: versionOf(version),
-      user: user as string,
-      timestamp: timestamp as string,
-      signature: (signature as string).toLowerCase(),
+      ...signedBy(by),
     }),
   },
   {
@@ -154,15 +158,19 @@ const paths: readonly PathRow[] = [
     target: ([, version]) => ({ kind: 'header_signed', version: versionOf(version) }),
   },
   {
-    path: `/api/[12]/(json|nvp)/public/${id}/${hash}`,
+    path: '/api/([12])/json/([^/?#]*)/?(?=\\?([^#]*))',
+    target: ([, version, user = '', query = '']) => querySigned(versionOf(version), user, query),
+  },
+  {
+    path: `/api/[12]/(json|nvp|xml)/public/${id}/${hash}/?`,
     target: ([, form, conv, hash]) => {
       const conv_id = idOf(conv)
       if (conv_id === undefined) return undefined
-      return { kind: 'webhook', form: form as 'json' | 'nvp', conv_id, hash: hash as string }
+      return { kind: 'webhook', form: form as WebhookTarget['form'], conv_id, hash: hash as string }
     },
   },
   {
-    path: `/api/[12]/json/callback/${id}/${id}/${hash}`,
+    path: `/api/[12]/json/callback/${id}/${id}/${hash}/?`,
     target: ([, conv, node, hash]) => {
       const [conv_id, node_id] = [idOf(conv), idOf(node)]
       if (conv_id === undefined || node_id === undefined) return undefined
@@ -170,7 +178,7 @@ const paths: readonly PathRow[] = [
     },
   },
   {
-    path: `${sync_path}([0-9a-f]{64})`,
+    path: `${sync_path}([0-9a-f]{64})/?`,
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
   },
   {
@@ -199,6 +207,24 @@ const paths: readonly PathRow[] = [
 
 function versionOf(digit: string | undefined): 1 | 2 {
   return digit === '1' ? 1 : 2
+}
+
+/**
+ * What an `api` logic that signs adds to an address: `conv_signature`, `conv_time` and `conv_id`,
+ * which is not signed and gives no right. Undefined where the query has no signature.
+ */
+function querySigned(version: 1 | 2, user: string, query: string): Target | undefined {
+  const names = new URLSearchParams(query)
+  if (!names.has('conv_signature')) return undefined
+  const [timestamp, signature] = ['conv_time', 'conv_signature'].map((name) => {
+    const values = names.getAll(name)
+    return values.length === 1 ? values[0] : ''
+  })
+  const given = { user, timestamp, signature }
+  if (!areWellFormed(given, 'query')) {
+    return { kind: 'malformed', mistakes: mistakesOf(given, 'query') }
+  }
+  return { kind: 'signed', version, ...given, signature: given.signature.toLowerCase() }
 }
 
 /** `base` is empty or starts with a slash, else a RangeError. A trailing slash is dropped. */

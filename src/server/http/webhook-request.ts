@@ -7,7 +7,7 @@
 import { hash as digest, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { docOfForm } from '../../codec/form-body.ts'
-import { docOfBytes, objectOf } from '../../codec/json.ts'
+import { docOfBytes, type JsonBounds, objectOf } from '../../codec/json.ts'
 import { isOp, type OpMembers, opWithData } from '../../codec/op.ts'
 import { renderOneResult } from '../../codec/response-body.ts'
 import type { Doc, JsonValue, Op, OpResult } from '../../core/model.ts'
@@ -30,7 +30,7 @@ export async function serveWebhook(
 ): Promise<void> {
   const { conv_id, hash, form } = target
   const { context, request } = exchange
-  const { engine, limits } = context
+  const { engine } = context
   const webhook = await engine.addresses.findWebhook(conv_id, hash)
   if (webhook === undefined) throw httpFault('not_found')
   const { user, lock } = webhook
@@ -45,9 +45,8 @@ export async function serveWebhook(
     }
   }
   traceRequest(exchange, target)
-  await applyOne(exchange, user ?? addressOf(request), () => {
-    const is_form = form === 'nvp'
-    const data = is_form ? docOfForm(body, limits.body_values_max) : readJson(context, body)
+  await applyOne(exchange, user ?? addressOf(request), async () => {
+    const data = await readers[form](context, body)
     return opWithData('create', { conv_id }, data, engine.limits)
   })
 }
@@ -63,31 +62,57 @@ export async function serveCallback(
   const rules = await context.engine.addresses.findCallback(conv_id, node_id, hash)
   if (rules === undefined) throw httpFault('not_found')
   traceRequest(exchange, target)
-  await applyOne(exchange, addressOf(request), () => {
+  const readOp = (): Op | OpResult => {
     const data = readJson(context, body)
     const demands = rules.is_sync ? { is_sync: true, node_id } : {}
     const members = { conv_id, ...taskNamed(data, rules), ...demands }
     const op = opWithData('modify', members, data, context.engine.limits)
     return isOp(op) ? op : namedByPath(op, rules)
-  })
+  }
+  await applyOne(exchange, addressOf(request), readOp, ofSyncCallback)
 }
+
+/** A callback address has a word of its own for a task that is not, or no longer, in its node. */
+function ofSyncCallback(result: OpResult): OpResult {
+  if (result.proc !== 'no_api_callback_in_node_with_task') return result
+  return { ...result, proc: not_there, description: not_there }
+}
+
+const not_there = 'task_not_in_current_sync_callback_node'
 
 /** Applies the op of `readOp` within the rate of `payer`, and answers its result. */
 async function applyOne(
   exchange: Exchange,
   payer: string,
-  readOp: () => Op | OpResult,
+  readOp: () => Op | OpResult | Promise<Op | OpResult>,
+  answered = (result: OpResult) => result,
 ): Promise<void> {
   const { engine, name } = exchange.context
   engine.checkRate(payer)
-  const op = readOp()
+  const op = await readOp()
   const results = await engine.submit([op], tracedCaller(exchange, { payer }))
   emitRefusedOps(engine.emit, name, undefined, [op], results)
-  reply(exchange, 200, renderOneResult(results[0] as OpResult))
+  reply(exchange, 200, renderOneResult(answered(results[0] as OpResult)))
 }
 
-function readJson({ limits }: ServerContext, body: Buffer): Doc {
-  return docOfBytes(body, { nesting_max: limits.nesting_max, values_max: limits.body_values_max })
+function readJson(context: ServerContext, body: Buffer): Doc {
+  return docOfBytes(body, boundsOf(context))
+}
+
+/** Its parser takes several MB and is loaded at first use. */
+async function readXml(context: ServerContext, body: Buffer): Promise<Doc> {
+  const { docOfXml } = await import('../../codec/xml-read.ts')
+  return docOfXml(body, boundsOf(context))
+}
+
+function readForm({ limits }: ServerContext, body: Buffer): Doc {
+  return docOfForm(body, limits.body_values_max)
+}
+
+const readers = { json: readJson, xml: readXml, nvp: readForm } as const
+
+function boundsOf({ limits }: ServerContext): JsonBounds {
+  return { nesting_max: limits.nesting_max, values_max: limits.body_values_max }
 }
 
 /** The task's id is at the path of the rules: an obj_id if it has that form, else a ref. */
