@@ -4,7 +4,13 @@ import { after, before, test } from 'node:test'
 import { signatureOf } from '../src/codec/signature.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
 import { fileText } from '../src/management/downloads.ts'
-import { definition, node, openHttp, type TestHttp } from './support/http-server.ts'
+import {
+  definition,
+  node,
+  openHttp,
+  process_definition,
+  type TestHttp,
+} from './support/http-server.ts'
 
 type Json = Readonly<Record<string, unknown>>
 type Entry = Record<string, unknown>
@@ -317,6 +323,43 @@ test('a process with live tasks is not deleted, and the answer says how many', a
   const description = 'process 1234 has 1 live tasks; cancel them'
   assert.deepEqual([refused.proc, refused.description], ['error', description])
   await engine.tasks.cancel({ conv_id: '1234', ref: 'alive' })
+})
+
+test('a process with a task that the same request made is not deleted', async () => {
+  await served.engine.processes.put({ ...(process_definition as object), obj_id: 23 })
+  await served.engine.processes.share('23', admin)
+  const create = { type: 'create', obj: 'task', conv_id: 23, ref: 'same', data: {} }
+  const remove = { type: 'delete', obj: 'conv', obj_id: 23 }
+  const procs = await send(admin, create, remove, { ...remove, force: true })
+  assert.deepEqual(
+    procs.map(({ proc }) => proc),
+    ['ok', 'error', 'ok'],
+  )
+  assert.deepEqual((await served.engine.check()).breaches, [])
+})
+
+test('with force its live tasks are ended with it, up to a bound', async () => {
+  const { engine } = served
+  for (const [id, tasks] of [
+    [21, 3],
+    [22, 1_001],
+  ] as const) {
+    await engine.processes.put({ ...(process_definition as object), obj_id: id })
+    const ops = Array.from({ length: tasks }, (_, n) => {
+      return { type: 'create', obj: 'task', conv_id: id, ref: `f${n}`, data: {} } as const
+    })
+    for (let from = 0; from < tasks; from += 500) await engine.apply(ops.slice(from, from + 500))
+    const { description } = await one(admin, {
+      type: 'delete',
+      obj: 'conv',
+      obj_id: id,
+      force: true,
+    })
+    const is_there = (await engine.processes.list()).some(({ conv_id }) => conv_id === String(id))
+    const many = `over 1000 live tasks are in process ${id}: cancel them before`
+    assert.deepEqual([description, is_there], tasks > 1_000 ? [many, true] : [undefined, false])
+  }
+  assert.deepEqual((await engine.check()).breaches, [])
 })
 
 test('the webhook of a process is opened, renewed and closed', async () => {

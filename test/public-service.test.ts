@@ -68,7 +68,7 @@ const parts: readonly (readonly [string, readonly string[]])[] = [
   ['library', Object.values(codeLibraries).flatMap(({ names }) => names)],
   ['kind of process', ['process', 'state']],
   ['semaphor', ['time', 'count']],
-  ['op', ['create', 'modify', 'show']],
+  ['op', ['create', 'delete', 'get', 'modify', 'show']],
   ['fault of an op', Object.keys(opFaults)],
   ...logicTable.map(({ type, compile }) => [`of \`${type}\``, membersOf(compile)] as const),
 ]

@@ -3,6 +3,7 @@
  * op becomes a result: `proc` is `error`, and `key` names the first malformed member in the order
  * type, obj, conv_id, ref, obj_id, data, node_id, is_sync. Well-formed members are echoed.
  */
+import { aliasIdOf } from '../core/alias.ts'
 import { fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type {
@@ -27,12 +28,29 @@ export interface MalformedMember {
 
 /** Members of an op that have not been checked. */
 export type OpMembers = Readonly<
-  Partial<Record<'id' | 'conv_id' | 'ref' | 'obj_id' | 'node_id' | 'is_sync', unknown>>
+  Partial<
+    Record<'id' | 'conv_id' | AliasMember | 'ref' | 'obj_id' | 'node_id' | 'is_sync', unknown>
+  >
 >
+
+/** What names a process by an alias: counted where an op has no `conv_id`. */
+type AliasMember = 'obj_alias' | `${'stage' | 'project'}_${'id' | 'short_name'}`
 
 type RawOp = OpMembers & Readonly<Partial<Record<'type' | 'obj' | 'data', unknown>>>
 
-const types: readonly OpType[] = ['create', 'modify', 'show']
+const types: readonly unknown[] = ['create', 'modify', 'show'] satisfies OpType[]
+
+/** `get` is another word for show. */
+function typeOf(given: unknown): OpType | undefined {
+  if (types.includes(given)) return given as OpType
+  return given === 'get' ? 'show' : undefined
+}
+
+/** Whether an op is one of those that are not applied to tasks alone (src/management). */
+export function isOtherOp(raw: unknown): boolean {
+  const { obj, type } = (raw ?? {}) as RawOp
+  return obj === 'task' ? type === 'delete' : typeof obj === 'string'
+}
 
 /**
  * Checks that a request has 1 to `ops_max` ops. Throws `format_error` where it has none, and
@@ -51,7 +69,7 @@ export function parseOp(raw: unknown, limits: Limits): Op | OpResult {
     return { ref: null, obj: 'task', proc: 'error', description: 'bad type', key: 'type' }
   }
   const op = raw as RawOp
-  const type = types.includes(op.type as OpType) ? (op.type as OpType) : undefined
+  const type = typeOf(op.type)
   return checkedOp(type, op.obj, op, dataOf(type, op, limits), limits)
 }
 
@@ -78,7 +96,7 @@ function checkedOp(
   limits: Limits,
 ): Op | OpResult {
   const id_text = idText(members.id)
-  const conv_id = readConvId(members.conv_id, limits)
+  const conv_id = readConvId(members, limits)
   const ref = readRef(members.ref, limits)
   const obj_id = readObjId(members.obj_id)
   const node_id = readNodeId(members.node_id, limits)
@@ -141,12 +159,34 @@ function firstMalformed(
   return undefined
 }
 
-function readConvId(value: unknown, limits: Limits): string | MalformedMember {
-  if (value === undefined || value === null) return required('conv_id')
+function readConvId(members: OpMembers, limits: Limits): string | MalformedMember {
+  const { conv_id: value, obj_alias } = members
+  if (value === undefined || value === null) {
+    if (obj_alias === undefined || obj_alias === null) return required('conv_id')
+    return readAlias(members, limits)
+  }
   const text = textOf(value)
   const is_whole = typeof value === 'string' || /^-?[0-9]+$/.test(text ?? '')
   if (text !== undefined && is_whole && isName(text, limits.conv_id_chars_max)) return text
   return invalid('conv_id', value)
+}
+
+/** `@name`, with the stage that the op names: by ids, else by short names; 0 is no stage. */
+function readAlias(members: OpMembers, limits: Limits): string | MalformedMember {
+  const { obj_alias } = members
+  if (typeof obj_alias !== 'string' || !isName(obj_alias, limits.ref_chars_max)) {
+    return invalid('obj_alias', obj_alias)
+  }
+  const stage: string[] = []
+  for (const key of ['stage_id', 'project_short_name', 'stage_short_name'] as const) {
+    const value = members[key]
+    if (value === undefined || value === null || value === 0 || value === '') continue
+    const text = textOf(value)
+    if (text === undefined || !isName(text, limits.ref_chars_max)) return invalid(key, value)
+    if (key === 'stage_id') return aliasIdOf(obj_alias, text)
+    stage.push(text)
+  }
+  return aliasIdOf(obj_alias, stage.length === 0 ? undefined : stage.join('/'))
 }
 
 function readRef(value: unknown, limits: Limits): Ref | MalformedMember | undefined {

@@ -43,8 +43,12 @@ const newOp = () => ({
   data: undefined,
 })
 
-type MemberName = keyof ReturnType<typeof newOp>
-type RawOp = Record<MemberName, unknown>
+/** Added to an op only where they are sent. */
+const alias_members = ['obj_alias', 'stage_id', 'stage_short_name', 'project_short_name'] as const
+
+type UsualMember = keyof ReturnType<typeof newOp>
+type MemberName = UsualMember | (typeof alias_members)[number]
+type RawOp = Record<UsualMember, unknown> & Partial<Record<MemberName, unknown>>
 
 /** The `timeout` member of a synchronous request, once its body is parsed. */
 export interface Timeout {
@@ -140,7 +144,8 @@ function memberAt(scan: Scan, at: number, level: number): unknown {
 type Words<W> = readonly { readonly word: W; readonly bytes: Buffer }[][]
 
 function wordsByLength<W extends string>(words: readonly W[]): Words<W> {
-  return Array.from({ length: 8 }, (_, length) =>
+  const chars_max = Math.max(...words.map((word) => word.length))
+  return Array.from({ length: chars_max + 1 }, (_, length) =>
     words
       .filter((word) => word.length === length)
       .map((word) => ({ word, bytes: Buffer.from(word) })),
@@ -155,7 +160,7 @@ function wordAt<W>(words: Words<W>, scan: Scan, from: number, to: number): W | u
   return undefined
 }
 
-const names = wordsByLength(Object.keys(newOp()) as MemberName[])
+const names = wordsByLength([...(Object.keys(newOp()) as UsualMember[]), ...alias_members])
 const common_values = wordsByLength(['create', 'modify', 'show', 'task'])
 
 function checkUtf8(body: Buffer): void {

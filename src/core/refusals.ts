@@ -2,6 +2,7 @@
  * Counts and logs what a server refuses: requests are counted and logged, ops logged, because the
  * engine counts them. A bug has its own log line, so its `internal_error` has none.
  */
+import { shownConvId } from './alias.ts'
 import type { Counters, ServerName } from './counters.ts'
 import type { Emit } from './events.ts'
 import { type FaultCode, isOpFaultCode } from './faults.ts'
@@ -25,7 +26,7 @@ export function emitRefused(
   if (code === 'internal_error') return
   // The operator's listener takes no ops.
   if (isOpFaultCode(code) && server !== 'operator') {
-    const process = typeof conv_id === 'string' ? conv_id : undefined
+    const process = typeof conv_id === 'string' ? shownConvId(conv_id) : undefined
     emit('op_refused', { server, code, conv_id: process, user: caller.user })
   } else emit('request_refused', { server, code, ...caller })
 }
@@ -42,6 +43,6 @@ export function emitRefusedOps(
     const code = results[at]?.proc
     if (code === 'ok') continue
     const { conv_id } = ops[at] as { conv_id?: string }
-    emit('op_refused', { server, code, conv_id, user })
+    emit('op_refused', { server, code, conv_id: conv_id && shownConvId(conv_id), user })
   }
 }

@@ -14,7 +14,7 @@ import type { TracedOrder } from './requests/traces.ts'
 import { newBulkJobs } from './search/bulk.ts'
 import { countTasks, listTasks } from './search/search.ts'
 import type { ServedEngine } from './served-engine.ts'
-import { readTask, requireRight, taskInView } from './tasks/ops.ts'
+import { named, readTask, requireRight, taskInView } from './tasks/ops.ts'
 import { cancelTask, moveTask, retryTask } from './tasks/task-actions.ts'
 import { loadTask } from './tasks/task-store.ts'
 import { viewTask } from './tasks/task-view.ts'
@@ -77,7 +77,7 @@ export function newTaskCalls(
     action: (tx: Transaction, op: ShowOp) => ActionResult,
   ): Promise<ActionResult> {
     const op = targetOp(target)
-    return run({ name, conv_id: op.conv_id }, {}, (tx) => action(tx, op))
+    return run({ name, conv_id: op.conv_id }, {}, (tx) => action(tx, named(tx.store, op)))
   }
 
   const awaitResult: TaskCalls['awaitResult'] = async (op, caller, options) => {
@@ -107,7 +107,8 @@ export function newTaskCalls(
     },
     submit,
     submitOthers: (ops, caller, others) => submit(ops, caller, false, others),
-    cancelTask: (op, caller) => change('cancel', op, caller, (tx) => cancelTask(tx, op, caller)),
+    cancelTask: (op, caller) =>
+      change('cancel', op, caller, (tx) => cancelTask(tx, named(tx.store, op), caller)),
     retryTask: (op, caller) =>
       change('retry', op, caller, (tx) => retryTask(tx, op, op.node_id, caller)),
     listTasks: (query, caller) => listTasks(parts, query, caller),

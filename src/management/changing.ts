@@ -1,15 +1,25 @@
 /** Ops that change processes at once, without a draft: create, modify, delete, share, webhook. */
 
 import { setMember } from '../codec/json.ts'
-import { grantKey, keysOfType, metaKey, processKey, processOfKey } from '../codec/keys.ts'
+import {
+  atNodeOfKey,
+  grantKey,
+  keysOfType,
+  metaKey,
+  processKey,
+  processOfKey,
+  tasksAtNodes,
+} from '../codec/keys.ts'
 import { encodeRecord, grant_bits, type ProcessRecord } from '../codec/records.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { versionOf } from '../engine/definitions/definitions.ts'
 import { putVersion } from '../engine/definitions/imports.ts'
 import { putStatus, removeProcess } from '../engine/definitions/processes.ts'
 import { changedWebhook, newNonce } from '../engine/definitions/webhooks.ts'
+import { endCanceled } from '../engine/tasks/task-actions.ts'
 import type { Process } from '../engine/transactions/catalog.ts'
 import { allIn } from '../engine/transactions/scans.ts'
+import { beginOp } from '../engine/transactions/transaction-queue.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { Graph } from '../process/graph.ts'
 import {
@@ -172,7 +182,8 @@ function rename(
 
 export function deleteConv(act: Act): Answer {
   const { conv_id } = editable(act, 'obj_id')
-  const { tx, engine } = act
+  const { tx, engine, op } = act
+  if (op.force === true) endLiveTasks(act, conv_id)
   const { addresses } = engine
   const highest = String(highestConvId(tx.store))
   removeProcess(tx.store, addresses, conv_id)
@@ -183,6 +194,21 @@ export function deleteConv(act: Act): Answer {
   act.afterwards(() => addresses.locks.onRemoved(conv_id))
   acted(act, conv_id)
   return { obj_id: idValue(conv_id) }
+}
+
+/** In the same transaction, so not without a bound. */
+const ended_max = 1_000
+
+function endLiveTasks({ tx, caller }: Act, conv_id: string): void {
+  const live = tx.store.scan({ ...tasksAtNodes(conv_id), limit: ended_max + 1 })
+  if (live.length > ended_max) {
+    throw refusal(`over ${ended_max} live tasks are in process ${conv_id}: cancel them before`)
+  }
+  for (const { key } of live) {
+    const { obj_id } = atNodeOfKey(key)
+    beginOp(tx)
+    endCanceled(tx, { type: 'show', id_text: undefined, conv_id, ref: undefined, obj_id }, caller)
+  }
 }
 
 /** `modify` and `delete` together, which tools send for all rights, are `edit` too. */

@@ -4,6 +4,7 @@
  * of such an op is its text, as the description of a result; one that only reads is read again.
  */
 import { bytesOf, isObject, parseStored, stringifyJson } from '../codec/json.ts'
+import { isOtherOp } from '../codec/op.ts'
 import { renderEntries, renderResult } from '../codec/response-body.ts'
 import type { ServerName } from '../core/counters.ts'
 import { defined } from '../core/defined.ts'
@@ -143,9 +144,9 @@ const place_of_other = { ref: null, obj: 'task', proc: 'error', key: 'obj' } as 
 const idsOf = ({ conv_id }: JsonObject): { conv_id?: string } =>
   defined({ conv_id: idText(conv_id) })
 
-/** Whether an op is on another object than a task. */
+/** Whether an op has its row in the table, or none because the object is unknown. */
 export const namesOther = (op: JsonValue | undefined): op is JsonObject =>
-  isObject(op) && typeof op.obj === 'string' && op.obj !== 'task'
+  isObject(op) && isOtherOp(op)
 
 /** The ops of a body that has been checked, whole and exact. */
 function rawOpsOf(body: Buffer): JsonValue[] {

@@ -1,6 +1,7 @@
 /**
- * The table of ops on other objects than tasks. An object without a row is none of this service
- * and is refused as `bad object`; another type of an object with a row, as `bad type`.
+ * The table of ops on other objects than tasks, and of the one op on tasks that is for editors. An
+ * object without a row is none of this service and is refused as `bad object`; another type of an
+ * object with a row, as `bad type`.
  */
 import type { Act } from './act.ts'
 import type { Answer } from './answers.ts'
@@ -33,6 +34,7 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     favorite: read(reading.checkScheme),
   },
   node: { show: read(reading.showNode), list: read(tasks.listNode) },
+  task: { delete: change(tasks.deleteTask) },
   task_history: { list: read(tasks.listTaskHistory) },
   nodes: { list: read(reading.listNodes) },
   conv_params: { list: read(reading.listConvParams) },

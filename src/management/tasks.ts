@@ -1,12 +1,25 @@
-/** Ops that read tasks as tools inspect them: those in a node, and what happened to one. */
+/** Ops of editors on the tasks of a process: those in a node, what happened to one, its end. */
 import { parseStored } from '../codec/json.ts'
-import { atNodeOfKey, endedOf, nodeCountKey, tasksAtNode, timeOfKey } from '../codec/keys.ts'
+import {
+  atNodeOfKey,
+  endedKey,
+  endedOf,
+  nodeCountKey,
+  tasksAtNode,
+  timeOfKey,
+} from '../codec/keys.ts'
+import { isOp, parseTaskOp } from '../codec/op.ts'
 import { decodeCounts, grant_bits } from '../codec/records.ts'
-import type { TaskRecord } from '../codec/task-record.ts'
-import { fault } from '../core/faults.ts'
-import type { JsonObject } from '../core/model.ts'
-import { loadTask, taskIdOfRef } from '../engine/tasks/task-store.ts'
+import { is_live, type TaskRecord } from '../codec/task-record.ts'
+import { defined } from '../core/defined.ts'
+import { fault, type OpFaultCode } from '../core/faults.ts'
+import type { JsonObject, ShowOp } from '../core/model.ts'
+import { findTask, named } from '../engine/tasks/ops.ts'
+import { endCanceled } from '../engine/tasks/task-actions.ts'
+import { faultOf, not_found_task } from '../engine/tasks/task-rules.ts'
+import { loadTask, removeEnded, taskIdOfRef } from '../engine/tasks/task-store.ts'
 import { viewTask } from '../engine/tasks/task-view.ts'
+import { beginOp } from '../engine/transactions/transaction-queue.ts'
 import {
   type Act,
   idOf,
@@ -16,7 +29,9 @@ import {
   noObject,
   numberIn,
   permitted,
+  refusal,
   secondsOf,
+  textIn,
 } from './act.ts'
 import type { Answer } from './answers.ts'
 import { userName } from './users.ts'
@@ -77,6 +92,36 @@ function refIn({ op: { filters } }: Act): string | undefined {
   const is_ref = memberOf(filter, 'name') === 'ref' && (memberOf(filter, 'fun') ?? 'eq') === 'eq'
   if (is_ref && more === undefined && typeof ref === 'string') return ref
   throw invalid('filters', 'one filter by ref, fun eq')
+}
+
+/** Ends a live task as canceled, and removes one that has ended. */
+export function deleteTask(act: Act): Answer {
+  const { tx, caller, op: given } = act
+  const parsed = parseTaskOp('show', given, act.engine.limits)
+  if (!isOp(parsed)) throw refusal(parsed.description ?? '', defined({ key: parsed.key }))
+  const node_id = textIn(act, 'node_id', act.engine.limits.node_id_chars_max)
+  const op = named(tx.store, parsed as ShowOp)
+  const { conv_id } = permitted({ ...act, op: { conv_id: op.conv_id } }, 'conv_id', grant_bits.edit)
+  const found = findTask(tx.store, op)
+  const task = 'code' in found ? undefined : found.task
+  if ('code' in found && found.code !== 'task_damaged') throw faultOf(found)
+  if (node_id !== undefined && task?.node_id !== node_id) throw faultOf(not_found_task)
+  if (task === undefined || is_live[task.status]) {
+    beginOp(tx)
+    const { proc, description, obj_id } = endCanceled(tx, op, caller)
+    if (proc !== 'ok') throw fault(proc as OpFaultCode, description)
+    deleted(act, conv_id)
+    return { obj_id: obj_id as string }
+  }
+  tx.store.del(endedKey(conv_id, task.change_ms, task.obj_id))
+  removeEnded(tx, task.obj_id)
+  deleted(act, conv_id)
+  return { obj_id: task.obj_id }
+}
+
+function deleted({ engine, caller, afterwards }: Act, conv_id: string): void {
+  const row = { act: 'delete task', user: caller.user, conv_id }
+  afterwards(() => engine.emit('process_managed', row))
 }
 
 interface Place {

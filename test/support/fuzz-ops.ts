@@ -54,7 +54,7 @@ interface Member {
 const right = (text: string | undefined): Member => ({ text, is_right: true })
 const wrong = (text: string | undefined): Member => ({ text, is_right: false })
 
-const wrong_types = ['"delete"', '"Create"', '7', 'null', '[]', '{}', '""', 'true', undefined].map(
+const wrong_types = ['"reset"', '"Create"', '7', 'null', '[]', '{}', '""', 'true', undefined].map(
   wrong,
 )
 const wrong_objs = ['"Task"', '"tasks"', 'null', '1', '[]', '{"task":1}', undefined].map(wrong)

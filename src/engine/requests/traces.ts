@@ -4,6 +4,7 @@
  * make no spans, but their tasks keep it.
  */
 import { isOp } from '../../codec/op.ts'
+import { shownConvId } from '../../core/alias.ts'
 import { codeOf, isStoreUnavailable } from '../../core/faults.ts'
 import type { Caller, Op, OpResult, Task } from '../../core/model.ts'
 import { isSampled, type Span, type TraceContext, type Tracing } from '../../core/tracing.ts'
@@ -110,7 +111,7 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
   ): Promise<Outcome> {
     const spans = ops
       .slice(0, op_spans_max)
-      .map((op) => begin(op.type ?? 'op', isOp(op) ? op.conv_id : undefined, trace))
+      .map((op) => begin(op.type ?? 'op', isOp(op) ? shownConvId(op.conv_id) : undefined, trace))
     const parent = ops.length === 1 ? (spans[0] as Span).context : trace
     const apply: ApplyOps = (tx, given, caller) =>
       given.map((op, at) => {

@@ -7,6 +7,7 @@ import { bytesOf } from '../../codec/json.ts'
 import { isOp, refOf } from '../../codec/op.ts'
 import { grant_bits } from '../../codec/records.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
+import { isAliasId, shownConvId } from '../../core/alias.ts'
 import type {
   Caller,
   CreateOp,
@@ -18,7 +19,7 @@ import type {
   Task,
 } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
-import type { Process } from '../transactions/catalog.ts'
+import { convIdOf, type Process } from '../transactions/catalog.ts'
 import type { ReadContext, Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 import { advance, enterNode, migrateTask } from './advance.ts'
@@ -47,7 +48,8 @@ export function applyOps(
   return ops.map((op) => (isOp(op) ? applyOp(tx, op, caller) : op))
 }
 
-function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
+function applyOp(tx: Transaction, given: Op, caller: Caller): OpResult {
+  const op = named(tx.store, given)
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
   if (op.type === 'show') return showInTransaction(tx, op)
@@ -56,6 +58,12 @@ function applyOp(tx: Transaction, op: Op, caller: Caller): OpResult {
     op.type === 'create' ? create(tx, process, op, caller) : modify(tx, process, op, caller)
   drainRunQueue(tx)
   return result
+}
+
+/** The op on the process that its alias names, where it names one. */
+export function named<Named extends Op>(view: View, op: Named): Named {
+  if (!isAliasId(op.conv_id)) return op
+  return { ...op, conv_id: shownConvId(convIdOf(view, op.conv_id)) }
 }
 
 /** A user gets one answer for an unknown process and one without a grant. */
@@ -135,21 +143,21 @@ function showInTransaction(tx: Transaction, op: ShowOp): OpResult {
 
 /** An embedder's show, from durable state only. Throws `task_damaged`. */
 export function taskInView(view: View, op: ShowOp): Task | undefined {
-  const draft = findTask(view, op)
+  const draft = findTask(view, named(view, op))
   if (!('code' in draft)) return viewTask(draft.task)
   if (draft.code === 'task_damaged') throw faultOf(draft)
   return undefined
 }
 
 export function requireRight(from: ReadContext, op: Op, caller: Caller): void {
-  const process = findProcess(from, op, caller)
+  const process = findProcess(from, named(from.view, op), caller)
   if ('code' in process) throw faultOf(process)
 }
 
 /** The task as a caller may see it. Throws the fault of the op. */
 export function readTask(from: ReadContext, op: ShowOp, caller: Caller): Task {
   requireRight(from, op, caller)
-  const found = findTask(from.view, op)
+  const found = findTask(from.view, named(from.view, op))
   if ('code' in found) throw faultOf(found)
   return viewTask(found.task)
 }
@@ -161,7 +169,7 @@ export function findLive(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefus
 }
 
 /** By obj_id or else ref, also an ended task that is kept. */
-function findTask(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
+export function findTask(view: View, op: ModifyOp | ShowOp): TaskDraft | OpRefusal {
   const obj_id = op.obj_id ?? taskIdOfRef(view, op.conv_id, op.ref?.text ?? '')
   const draft = obj_id === undefined ? undefined : loadTask(view, obj_id)
   if (draft === 'damaged') return damaged(obj_id as string)

@@ -98,12 +98,21 @@ export function cancelTask(
   const process = findProcess(tx, op, caller)
   if ('code' in process) return refused(op, process)
   beginOp(tx)
+  return endCanceled(tx, op, caller)
+}
+
+/** Like `cancelTask`, for a caller whose right has been checked. */
+export function endCanceled(
+  tx: Transaction,
+  op: ModifyOp | ShowOp,
+  { user }: Caller,
+): ActionResult {
   const found = findLive(tx.store, op)
   const draft = soundOf(tx, op, found)
   if ('code' in draft) return refused(op, draft)
   const { task } = draft
   const was = placeOf(task)
-  recordEvent(tx, task, 'cancel', caller.user)
+  recordEvent(tx, task, 'cancel', user)
   task.status = 'canceled'
   task.details = undefined
   task.wait = 'nothing'

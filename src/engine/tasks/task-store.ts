@@ -189,7 +189,10 @@ function giveRefBack(store: Tx, { conv_id, former_id }: TaskRecord, ref: string)
   } else store.del(key)
 }
 
-/** Deletes an ended task, and its ref unless a newer task has it. Ignores live tasks. */
+/**
+ * Deletes an ended task, and its ref unless a newer task has it. Ignores live tasks. The key of its
+ * end is for the caller to delete.
+ */
 export function removeEnded(tx: Transaction, obj_id: string): void {
   const { store } = tx
   const draft = loadTask(store, obj_id)

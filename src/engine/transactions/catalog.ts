@@ -12,6 +12,7 @@ import {
   versionKey,
 } from '../../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { inStage, partsOf } from '../../core/alias.ts'
 import { fault } from '../../core/faults.ts'
 import { limitTable } from '../../core/limits.ts'
 import type { JsonObject } from '../../core/model.ts'
@@ -105,7 +106,8 @@ export function compileStored(
 /** Resolves `@name`. Other ids, and unknown aliases, are returned as they are. */
 export function convIdOf(view: View, conv_id: string): string {
   if (!conv_id.startsWith('@')) return conv_id
-  return view.get(aliasKey(conv_id.slice(1)))?.toString('utf8') ?? conv_id
+  const { name, stage } = partsOf(conv_id.slice(1))
+  return view.get(aliasKey(inStage(name, stage)))?.toString('utf8') ?? conv_id
 }
 
 export function listAliases(view: View): Alias[] {

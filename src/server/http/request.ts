@@ -5,7 +5,7 @@
  */
 
 import { bytesOf } from '../../codec/json.ts'
-import { parseOp } from '../../codec/op.ts'
+import { isOtherOp, parseOp } from '../../codec/op.ts'
 import { parseRequest } from '../../codec/request-body.ts'
 import { renderResults } from '../../codec/response-body.ts'
 import type { Caller, Op, OpResult } from '../../core/model.ts'
@@ -89,7 +89,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     const raw_ops = parseRequest(body, limits)
     const ops = raw_ops.map((raw) => parseOp(raw, engine.limits))
     reservation = exchange.connection.answers.reserve(ops, user)
-    if (target.kind === 'download' || raw_ops.some(isOnOther)) {
+    if (target.kind === 'download' || raw_ops.some(isOtherOp)) {
       const text = await answerOthers(exchange, target, caller, ops, body)
       if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
       return reply(exchange, 200, text, reservation)
@@ -101,12 +101,6 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     reservation?.release()
     replyFault(exchange, thrown)
   }
-}
-
-/** Whether an op is on another object than a task, known or not. */
-function isOnOther(raw: unknown): boolean {
-  const obj = (raw as { readonly obj?: unknown } | null)?.obj
-  return obj !== 'task' && typeof obj === 'string'
 }
 
 /** The answer to a request with such an op; their module is loaded when the first one arrives. */
