@@ -16,6 +16,14 @@ export type { Logger } from './core/log.ts'
 export type { Caller, HistoryEntry, OpResult, Status, Task } from './core/model.ts'
 export { version } from './core/version.ts'
 export type { ChangesOptions, TaskChange } from './engine/api/change-api.ts'
+export type {
+  ConfirmOptions,
+  DraftCheck,
+  DraftDetails,
+  DraftInfo,
+  Drafts,
+  ProcessDraft,
+} from './engine/api/draft-api.ts'
 export type { BackupResult, CheckReport, Engine, EngineOptions } from './engine/api/engine-api.ts'
 export type { Handler, HandlerContext, HandlerOptions } from './engine/api/handler-api.ts'
 export type {

@@ -29,6 +29,7 @@ const layers = [
   'engine/requests',
   'engine/jobs',
   'engine/definitions',
+  'engine/drafts',
   'engine/schedules',
   'engine/timers',
   'engine/changes',

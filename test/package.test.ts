@@ -179,6 +179,7 @@ describe('the package', () => {
     ['commonjs',   'main.cjs',    '',                    /^ok true\n$/],
     // Imports of JSON are called experimental by Node 20.
     ['threads',    'threads.mjs', '--no-warnings',       /^ok {"amount":120}\nfile_held\n$/],
+    ['drafts',     'drafts.mjs',  '--no-warnings',       /^\w{24} .*"done" is no node\n2 2\nfalse \[\]\n$/],
     ['route',      'route.mjs',   '',                    /^202 {}\n200 {"amount":120,"paid":true}\n$/],
     ['test-clock', 'clock.mjs',   '--test-reporter=tap', /^# pass 1$/m],
     ['vitest',     'vitest.mjs',  '--test-reporter=tap', /^# pass 1$/m],

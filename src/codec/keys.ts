@@ -30,6 +30,8 @@
  * | 17 | bulk        | id                      | bulk record     | its place is before its end
  * | 18 | page_sum    | block (4), or nothing   | of pages (lmdb) | no scan finds it, no snapshot
  * | 19 | shape       | conv, n (4)             | shape of data   | n is made of the shape
+ * | 1a | draft       | conv, user or nothing   | draft record    | of a process and, if named, user
+ * | 1b | draft_node  | conv, user, node        | change, as JSON | of a draft
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. The ms of an ended or a failed task is its change time.
@@ -65,6 +67,8 @@ export const key_types = {
   bulk: 0x17,
   page_sum: 0x18,
   shape: 0x19,
+  draft: 0x1a,
+  draft_node: 0x1b,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -105,6 +109,10 @@ export const aliasKey = (name: string): Key => prefix.alias + utf8(name)
 export const changeKey = (n: number): Key => prefix.change + u64(n)
 export const variableKey = (name: string): Key => prefix.variable + utf8(name)
 export const shapeKey = (conv: string, n: number): Key => prefix.shape + part(conv) + u32(n)
+export const draftKey = (conv: string, user: string): Key => prefix.draft + part(conv) + utf8(user)
+/** An empty node is the rest of the definition. */
+export const draftNodeKey = (conv: string, user: string, node: string): Key =>
+  prefix.draft_node + part(conv) + part(user) + utf8(node)
 export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefined ? '' : u32(n))
@@ -145,6 +153,10 @@ export const secretsOf = (user: string): KeyRange => rangeOfPrefix(prefix.secret
 export const grantsOf = (user: string): KeyRange => rangeOfPrefix(prefix.grant + part(user))
 export const versionsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.version + part(conv))
 export const shapesOf = (conv: string): KeyRange => rangeOfPrefix(prefix.shape + part(conv))
+export const draftsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.draft + part(conv))
+/** Of one user, or of all. */
+export const draftNodesOf = (conv: string, user?: string): KeyRange =>
+  rangeOfPrefix(prefix.draft_node + part(conv) + (user === undefined ? '' : part(user)))
 export const tasksAtNodes = (conv: string): KeyRange => rangeOfPrefix(prefix.at_node + part(conv))
 export const tasksAtNode = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.at_node + part(conv) + part(node))
@@ -194,6 +206,17 @@ export const taskOfKey = (key: Key): string => idHex(key.slice(-id_bytes))
 export function grantOfKey(key: Key): { user: string; conv: string } {
   const [user, at] = readPart(key, 1)
   return { user, conv: text(key.slice(at)) }
+}
+
+/** Of a draft, or of a node in one. */
+export function draftOfKey(key: Key): { conv: string; user: string } {
+  const [conv, at] = readPart(key, 1)
+  const is_node = key.startsWith(prefix.draft_node)
+  return { conv, user: is_node ? readPart(key, at)[0] : text(key.slice(at)) }
+}
+
+export function draftNodeOfKey(key: Key): string {
+  return text(key.slice(readPart(key, readPart(key, 1)[1])[1]))
 }
 
 export function secretOfKey(key: Key): { user: string; n: number } {

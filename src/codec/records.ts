@@ -26,6 +26,28 @@ export interface ProcessRecord {
   readonly change_ms?: number
   /** The user who made it through the API. */
   readonly owner?: string
+  /** The user who confirmed its newest version, and the number that his draft had. */
+  readonly confirmed_by?: string
+  readonly confirmed_draft?: number
+}
+
+/** Edits of a process that are not confirmed; each changed node has a key of its own. */
+export interface DraftRecord {
+  /** The number that its user knows it by. */
+  readonly version: number
+  /** The version of the process that it changes. */
+  readonly base: number
+  readonly opened_ms: number
+  readonly change_ms: number
+  /** 32 random hex digits; with `edits` it names one state of one draft. */
+  readonly nonce: string
+  readonly edits: number
+  /** Nodes of the whole definition. */
+  readonly nodes: number
+  /** How many of them it changes; one more where it changes what is beside them. */
+  readonly changed: number
+  /** Bytes of its changes. */
+  readonly bytes: number
 }
 
 export interface WebhookRecord {
@@ -116,6 +138,7 @@ export interface BulkRecord {
 
 type SmallRecord =
   | BulkRecord
+  | DraftRecord
   | ProcessRecord
   | UserRecord
   | SecretRecord

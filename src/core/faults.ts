@@ -93,6 +93,7 @@ export const opFaults = {
 export const adminFaults = {
   bad_definition: 'the definition has mistakes',
   tasks_in_node: 'tasks rest in a node that the definition drops',
+  draft_outdated: 'another version was confirmed since the draft began',
   process_has_tasks: 'the process still has live tasks',
   user_exists: 'there is a user with this id',
   user_not_found: 'there is no such user',

@@ -28,11 +28,12 @@ import { newAddresses } from './access/addresses.ts'
 import { openBindings } from './access/certificate-bindings.ts'
 import { openSecrets } from './access/secrets.ts'
 import { openUsers } from './access/users.ts'
+import type { Drafts, ProcessDraft } from './api/draft-api.ts'
 import type { EngineOptions } from './api/engine-api.ts'
 import { openChangeWindow } from './changes/change-window.ts'
 import { newChangeFeed } from './changes/changes.ts'
 import { newImporter } from './definitions/imports.ts'
-import { newProcesses } from './definitions/processes.ts'
+import { newProcesses, type ProcessParts } from './definitions/processes.ts'
 import { checkStore } from './file/check.ts'
 import { newDiagnosis } from './file/diagnosis.ts'
 import { newFlow } from './flow/flow.ts'
@@ -213,7 +214,8 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     changesSeenBy: feed.seenBy,
     changes: feed.changes,
     process: (definition) => typedProcess(engine, definition),
-    processes: { ...newProcesses(process_parts), ...importer },
+    processes: { ...newProcesses(process_parts), ...importer, ...lazyDrafts(process_parts) },
+    process_parts,
     schedules,
     users,
     setVariables: variables.give,
@@ -255,6 +257,29 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     [Symbol.asyncDispose]: () => engine.close(),
   }
   return engine
+}
+
+/** Their code is loaded by the first call of one. */
+function lazyDrafts(parts: ProcessParts): Drafts {
+  const load = (): Promise<typeof import('./drafts/process-draft.ts')> =>
+    import('./drafts/process-draft.ts')
+  return {
+    draft(conv_id, { user } = {}) {
+      const of = { conv_id: String(conv_id), user: user === undefined ? '' : String(user) }
+      const open = async (): Promise<ProcessDraft> => (await load()).newProcessDraft(parts, of)
+      return {
+        show: async () => (await open()).show(),
+        put: async (definition) => (await open()).put(definition),
+        putNode: async (node) => (await open()).putNode(node),
+        removeNode: async (node_id) => (await open()).removeNode(node_id),
+        check: async () => (await open()).check(),
+        confirm: async (options) => (await open()).confirm(options),
+        rebase: async () => (await open()).rebase(),
+        discard: async () => (await open()).discard(),
+      }
+    },
+    drafts: async (conv_id) => (await load()).listDrafts(parts, String(conv_id)),
+  }
 }
 
 function idMiddle(view: View): string {

@@ -13,6 +13,7 @@ import type { CountFilter, TaskCounts, TaskPage, TaskQuery } from './api/search-
 import type { ResultOptions } from './api/task-api.ts'
 import type { ConsoleRight, ServedUsers } from './api/user-api.ts'
 import type { ChangeFeed } from './changes/changes.ts'
+import type { ProcessParts } from './definitions/processes.ts'
 import type { EngineDiagnosis } from './file/diagnosis.ts'
 import type { Flow } from './flow/flow.ts'
 import type { Replays } from './replays/replays.ts'
@@ -84,6 +85,8 @@ export interface ServedEngine extends Engine {
   /** Operator's pages of this engine; each makes a one-time link. */
   readonly consoles: Set<(right: ConsoleRight) => string>
   readonly addresses: Addresses
+  /** What confirms of drafts work with. */
+  readonly process_parts: ProcessParts
   readonly keyState: Secrets['keyState']
   /** Calls may reach URLs with this prefix, although their address is not public. */
   allowCalls(url_start: string): void

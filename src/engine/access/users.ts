@@ -1,5 +1,7 @@
 /** The users of the servers: their rights, allowed signatures and client certificates. */
 import {
+  draftNodesOf,
+  draftOfKey,
   grantKey,
   grantOfKey,
   grantsOf,
@@ -117,6 +119,12 @@ export async function openUsers(
           tx.del(userKey(id))
           removeAll(tx, secretsOf(id))
           removeAll(tx, grantsOf(id))
+          for (const { key } of allIn(tx, keysOfType('draft'))) {
+            const { conv, user } = draftOfKey(key)
+            if (user !== id) continue
+            tx.del(key)
+            removeAll(tx, draftNodesOf(conv, user))
+          }
           return bindings.refuseAllOf(tx, id)
         })
         secrets.forget(id)

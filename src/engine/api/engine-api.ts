@@ -17,6 +17,7 @@ import type { ProcessDefinition, ProcessTypes } from '../../process/process-type
 import type { CommitLogSource } from '../../store/commit-log/source.ts'
 import type { BackupFile } from '../../store/store.ts'
 import type { Changes } from './change-api.ts'
+import type { Drafts } from './draft-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type { GivenVariables, Processes } from './process-api.ts'
 import type { Schedules } from './schedule-api.ts'
@@ -159,7 +160,7 @@ export interface Engine {
    * `TypedProcess`. Does not store it; `processes.put` does. Throws a TypeError for other values.
    */
   process<Types extends ProcessTypes>(definition: ProcessDefinition<Types>): TypedProcess<Types>
-  readonly processes: Processes
+  readonly processes: Processes & Drafts
   readonly tasks: Tasks
   readonly users: Users
   readonly schedules: Schedules

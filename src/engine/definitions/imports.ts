@@ -34,7 +34,6 @@ export function newImporter(
   parts: ProcessParts,
 ): Pick<Processes, 'put' | 'putMany' | 'importFiles'> {
   const { store, catalog, limits, chance, clock, addresses, handlers, emit, onChanged } = parts
-  const { variables } = parts.engine
 
   async function importAll(
     read: ExportItems,
@@ -62,7 +61,9 @@ export function newImporter(
       addresses.locks.changeOf(conv_id, graph, lock_secret),
     )
     const putAll = (tx: Tx, secrets: readonly (GivenSecret | undefined)[]): ImportResult => {
-      const before = versions.map(({ conv_id }) => handlersIn(tx, catalog.find(tx, conv_id)))
+      const before = versions.map(({ conv_id }) =>
+        handlersIn(tx, handlers, catalog.find(tx, conv_id)),
+      )
       const puts = versions.map((version, at) =>
         putVersion(tx, catalog, version, {
           ...{ given: moves, isNode },
@@ -74,24 +75,11 @@ export function newImporter(
       const stored = items.variables.map((item) => putVariable(tx, item))
       idle = []
       const processes = versions.map((version, at): PutResult => {
-        const { conv_id, warnings } = version
-        const waits_for = waitsFor(tx, version, variables)
-        const used = handlersIn(tx, version)
-        for (const handler of new Set([...handlers.namesOf(tx, conv_id), ...(before[at] ?? [])])) {
-          if (!used.has(handler)) idle.push({ conv_id, handler })
-        }
-        const idle_here = idle.filter((one) => one.conv_id === conv_id)
-        return {
-          conv_id,
-          ...(puts[at] as Stored),
-          ...(locks[at] !== undefined && puts[at]?.state === 'unchanged' ? is_updated : {}),
-          warnings: [
-            ...warnings,
-            ...waitWarnings(waits_for),
-            ...idle_here.map(({ handler }) => `no node waits for the handler "${handler}"`),
-          ],
-          waits_for,
-        }
+        const lock = locks[at] !== undefined && puts[at]?.state === 'unchanged' ? is_updated : {}
+        const stored = { ...(puts[at] as Stored), ...lock }
+        const made = resultOfPut(tx, parts, version, stored, before[at] ?? new Set())
+        for (const handler of made.idle) idle.push({ conv_id: version.conv_id, handler })
+        return made.result
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     }
@@ -110,12 +98,6 @@ export function newImporter(
       })(),
     )
     return result
-  }
-
-  function handlersIn(view: View, of: Pick<Process, 'conv_id' | 'graph'> | undefined): Set<string> {
-    const nodes = [...(of?.graph.nodes.values() ?? [])]
-    const names = nodes.map((node) => handlers.nameIn(view, of?.conv_id ?? '', node))
-    return new Set(names.filter((name) => name !== undefined))
   }
 
   return {
@@ -149,6 +131,35 @@ export function newImporter(
   }
 }
 
+/** The handlers that nodes of a definition wait for. */
+export function handlersIn(
+  view: View,
+  handlers: ProcessParts['handlers'],
+  of: Pick<Process, 'conv_id' | 'graph'> | undefined,
+): Set<string> {
+  const nodes = [...(of?.graph.nodes.values() ?? [])]
+  const names = nodes.map((node) => handlers.nameIn(view, of?.conv_id ?? '', node))
+  return new Set(names.filter((name) => name !== undefined))
+}
+
+/** What a stored version waits for; `idle` are the handlers that no node of it waits for. */
+export function resultOfPut(
+  tx: View,
+  { handlers, engine: { variables } }: Pick<ProcessParts, 'handlers' | 'engine'>,
+  version: NewVersion,
+  stored: Stored,
+  before: ReadonlySet<string>,
+): { readonly result: PutResult; readonly idle: readonly string[] } {
+  const { conv_id, warnings } = version
+  const waits_for = waitsFor(tx, version, variables)
+  const used = handlersIn(tx, handlers, version)
+  const named = new Set([...handlers.namesOf(tx, conv_id), ...before])
+  const idle = [...named].filter((handler) => !used.has(handler))
+  const unused = idle.map((handler) => `no node waits for the handler "${handler}"`)
+  const all = [...warnings, ...waitWarnings(waits_for), ...unused]
+  return { result: { conv_id, ...stored, warnings: all, waits_for }, idle }
+}
+
 /** Runs a transaction, rolls it back and returns its result. */
 async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
   const end = new Error('a dry run')
@@ -167,7 +178,7 @@ async function undone<T>(store: Store, change: (tx: Tx) => T): Promise<T> {
 /** Another secret of a webhook changes no version. */
 const is_updated = { state: 'updated' } as const
 
-type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
+export type Stored = Pick<PutResult, 'version' | 'state' | 'webhook_opened'>
 
 function tooLarge({ variables }: ExportItems, { task_bytes_max }: Limits): string[] {
   return variables
@@ -185,6 +196,7 @@ export interface PutHow extends Migrations {
   /** For a webhook that this opens. */
   readonly nonce: string
   readonly now_ms: number
+  readonly by?: Pick<ProcessRecord, 'confirmed_by' | 'confirmed_draft'>
 }
 
 /** Stores the next version of a process, unless nothing has changed. */
@@ -206,6 +218,7 @@ export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutH
     create_ms: old === undefined ? how.now_ms : (old.record.create_ms ?? how.now_ms),
     change_ms: how.now_ms,
     ...(old?.record.owner === undefined ? {} : { owner: old.record.owner }),
+    ...how.by,
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))

@@ -2,6 +2,8 @@
 import { isObject, parseStored } from '../../codec/json.ts'
 import {
   aliasKey,
+  draftNodesOf,
+  draftsOf,
   grantKey,
   grantOfKey,
   type Key,
@@ -176,6 +178,8 @@ export function removeProcess(tx: Tx, addresses: Addresses, conv_id: string): vo
   for (const { user } of grantsFor(tx, conv_id)) tx.del(grantKey(user, conv_id))
   removeAll(tx, versionsOf(conv_id))
   removeAll(tx, sumsOf(conv_id))
+  removeAll(tx, draftsOf(conv_id))
+  removeAll(tx, draftNodesOf(conv_id))
   addresses.locks.remove(tx, conv_id)
   tx.del(processKey(conv_id))
 }

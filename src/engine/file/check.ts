@@ -14,6 +14,8 @@ import {
   bulkOfKey,
   certificateOfKey,
   changeOfKey,
+  draftKey,
+  draftOfKey,
   dueKey,
   endedKey,
   failedKey,
@@ -96,6 +98,17 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
   version: (view, { key }) => {
     const { conv, n } = versionOfKey(key)
     return view.get(processKey(conv)) ? undefined : `version ${n} of ${conv}: no such process`
+  },
+  draft: (view, { key }) => {
+    const { conv, user } = draftOfKey(key)
+    if (view.get(processKey(conv)) === undefined) return `a draft of ${conv}: no such process`
+    if (user === '' || view.get(userKey(user))) return undefined
+    return `a draft of ${conv} is of user ${user}: no such user`
+  },
+  draft_node: (view, { key }) => {
+    const { conv, user } = draftOfKey(key)
+    if (view.get(draftKey(conv, user))) return undefined
+    return `a changed node of ${conv} belongs to no draft`
   },
   shape: (_view, { key, value }) => {
     const { conv, n } = versionOfKey(key)
