@@ -6,6 +6,7 @@ import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import { grant_bits } from '../codec/records.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Caller, JsonObject, JsonValue } from '../core/model.ts'
+import type { Ahead } from '../engine/drafts/draft-confirm.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
 import type { Process } from '../engine/transactions/catalog.ts'
 import type { Transaction } from '../engine/transactions/transaction.ts'
@@ -16,6 +17,8 @@ export interface Act {
   readonly caller: Caller
   readonly is_administrator: boolean
   readonly engine: ServedEngine
+  /** Drafts that are compiled already, by process. */
+  readonly ahead: ReadonlyMap<string, Ahead>
   /** Runs once the change is durable; not for one that is rolled back. */
   afterwards(run: () => void): void
 }
@@ -27,11 +30,13 @@ export interface Refusal extends Fault {
   readonly is_missing?: true
   /** Mistakes by node id. */
   readonly errors?: Readonly<Record<string, readonly string[]>>
+  /** What would not have refused it, by node id. */
+  readonly warned?: Readonly<Record<string, readonly string[]>>
 }
 
 export function refusal(
   description: string,
-  more: Pick<Refusal, 'key' | 'is_missing' | 'errors'> = {},
+  more: Pick<Refusal, 'key' | 'is_missing' | 'errors' | 'warned'> = {},
 ): Refusal {
   return Object.assign(fault('error', description), more)
 }

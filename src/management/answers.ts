@@ -20,9 +20,11 @@ export function doneText(version: 1 | 2, op: JsonObject, answer: Answer): string
 }
 
 export function refusedText(version: 1 | 2, op: JsonObject, refused: Fault): string {
-  const { key, errors } = refused as Refusal
+  const { key, errors, warned } = refused as Refusal
   const about = { obj: op.obj, obj_id: idIn(op.obj_id), proc: procOf(version, refused) }
-  const why = { description: refused.message, key, errors: errors as JsonObject | undefined }
+  const mistakes = errors as JsonObject | undefined
+  const warnings = warned as JsonObject | undefined
+  const why = { description: refused.message, key, errors: mistakes, warnings }
   const parts = [idOf(op, version === 2 ? '""' : ''), members(about), members(why)]
   return `{${parts.filter((part) => part !== '').join(',')}}`
 }

@@ -85,7 +85,7 @@ export function createConv(act: Act): Answer {
   const nodes = op.create_mode === 'without_nodes' ? [] : first_nodes
   const head = { obj_type: 1, obj_id: Number(conv_id), parent_id: 0, title, description }
   const definition = { ...head, conv_type, status, params: [], scheme: { nodes } }
-  store(act, conv_id, definition, compiled(act, definition))
+  storeDefinition(act, conv_id, definition)
   const record = (tx.process(conv_id) as Process).record
   if (caller.user !== undefined) {
     tx.store.put(processKey(conv_id), encodeRecord({ ...record, owner: caller.user }))
@@ -121,17 +121,27 @@ function highestConvId(view: Act['tx']['store']): number {
 }
 
 function compiled({ engine }: Act, definition: JsonObject): Graph {
-  const { graph, mistakes } = compileProcess(definition, engine.limits)
+  const { graph, mistakes } = compileProcess(
+    definition,
+    engine.limits,
+    engine.process_parts.handlers.mayRun,
+  )
   if (graph === undefined) throw refusal(mistakes[0] as string)
   return graph
 }
 
+/** Compiled here; its number, which stays where nothing is changed. */
+export function storeDefinition(act: Act, conv_id: string, definition: JsonObject): number {
+  return store(act, conv_id, definition, compiled(act, definition))
+}
+
 function store(act: Act, conv_id: string, definition: JsonObject, graph: Graph): number {
-  const { tx, engine } = act
+  const { tx, engine, caller } = act
   const next = versionOf(conv_id, definition, graph)
   tx.engine.catalog.expect([next])
   const isNode = (id: string): boolean => graph.nodes.has(id)
-  const how = { given: {}, isNode, nonce: newNonce(engine.chance), now_ms: tx.now_ms }
+  const by = caller.user === undefined ? {} : { confirmed_by: caller.user }
+  const how = { given: {}, isNode, nonce: newNonce(engine.chance), now_ms: tx.now_ms, by }
   const { version } = putVersion(tx.store, tx.engine.catalog, next, how)
   tx.forgetProcess(conv_id)
   return version

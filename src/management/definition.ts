@@ -5,6 +5,7 @@
 import { isObject, parseStored, setMember, stringifyJson } from '../codec/json.ts'
 import { versionKey } from '../codec/keys.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
+import { hidden, secret_names } from '../engine/drafts/draft-secrets.ts'
 import type { Process } from '../engine/transactions/catalog.ts'
 import type { View } from '../store/store.ts'
 import { type Act, idText, listOf, memberOf } from './act.ts'
@@ -36,16 +37,14 @@ export function storedDefinition(
   return { value: parseStored(text.toString('utf8')) as JsonObject, bytes: text.length }
 }
 
-const secret_names = new Set(['api_secret_outer', 'password', 'secret'])
-
-function withoutSecrets(value: JsonValue): JsonValue {
+export function withoutSecrets(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withoutSecrets)
   if (!isObject(value)) return value
   const copy: JsonObject = {}
   for (const name of Object.keys(value)) {
     const member = value[name] as JsonValue
     const is_hidden = secret_names.has(name) && typeof member === 'string' && member !== ''
-    setMember(copy, name, is_hidden ? '***' : withoutSecrets(member))
+    setMember(copy, name, is_hidden ? hidden : withoutSecrets(member))
   }
   return copy
 }

@@ -18,6 +18,7 @@ import {
   rightsIn,
 } from './act.ts'
 import type { Answer } from './answers.ts'
+import { ownDraft } from './commits.ts'
 import { definitionOf } from './definition.ts'
 import { headOf, root_title } from './reading.ts'
 
@@ -40,10 +41,11 @@ export function listFolder(act: Act): Answer {
     const found = process && definitionOf(store, process)
     if (process === undefined || found === undefined) continue
     const id = idValue(conv_id)
+    const draft = ownDraft(act, conv_id)
     list.push({
       ...{ obj: 'conv', obj_type: 'conv', obj_id: id },
       ...headOf(act, process, found.value, found.bytes),
-      ...{ version: 0, is_deployed: true, parent_id: 0 },
+      ...{ version: draft?.record.version ?? 0, is_deployed: draft === undefined, parent_id: 0 },
     })
   }
   return { obj_id: 0, parent_folder_id: 0, parent_folder_title: root_title, list }

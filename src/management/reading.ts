@@ -19,12 +19,12 @@ import {
   textIn,
 } from './act.ts'
 import type { Answer } from './answers.ts'
+import { draftsAnswer } from './commits.ts'
 import { type Definition, definitionOf, nodeAnswer, nodesOf } from './definition.ts'
 import { userName } from './users.ts'
 
 /** No title or pattern is longer. */
 const pattern_chars_max = 255
-const commits_max = 1_000
 
 export function listConv(act: Act): Answer {
   const process = editable(act, 'obj_id')
@@ -37,7 +37,7 @@ export function listConv(act: Act): Answer {
     ...{ description: description as JsonValue, ...head },
     list: nodesOf(value).map((node) => nodeAnswer(act, process, node)),
     ...{ folder_id: 0, folder_name: root_title, company_id: null },
-    commits: { version: 0, list: [] },
+    ...draftsAnswer(act, process),
     last_confirmed_version: process.record.is_draft ? 0 : process.record.version,
   }
 }
@@ -142,33 +142,10 @@ export function getScheme(act: Act): Answer {
   return { scheme: [read(act, process, version).value] }
 }
 
-/** Without drafts nothing is ever uncommitted. */
-export function checkScheme(act: Act): Answer {
+/** Forgotten. */
+export function favoriteConv(act: Act): Answer {
   editable(act, 'obj_id')
   return {}
-}
-
-export function listCommits(act: Act): Answer {
-  const key = act.op.conv_id === undefined ? 'obj_id' : 'conv_id'
-  const { conv_id, record } = editable(act, key)
-  const limit = numberIn(act, 'limit', { min: 1, max: commits_max, usual: 50 })
-  const offset = numberIn(act, 'offset', { max: 100_000, usual: 0 })
-  const newest = record.is_draft ? 0 : record.version
-  const count = Math.max(0, Math.min(limit, newest - offset))
-  return {
-    obj_id: idValue(conv_id),
-    list: Array.from({ length: count }, (_, at) => {
-      const version = newest - offset - at
-      const create_time = version === record.version ? secondsOf(record.change_ms) : null
-      return { conv_id: idValue(conv_id), version, create_time, user_id: null, user_name: '' }
-    }),
-  }
-}
-
-/** Nothing is open, so a draft of any version is forgotten already: a tool deletes twice. */
-export function deleteCommits(act: Act): Answer {
-  const { conv_id } = editable(act, act.op.conv_id === undefined ? 'obj_id' : 'conv_id')
-  return { obj_id: idValue(conv_id), version: act.op.version ?? 0 }
 }
 
 export function getApiCode(act: Act): Answer {

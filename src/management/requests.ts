@@ -11,6 +11,7 @@ import { defined } from '../core/defined.ts'
 import { fault, isFault, isWholeFaultCode } from '../core/faults.ts'
 import type { Caller, JsonObject, JsonValue, Op, OpResult } from '../core/model.ts'
 import { mayAdminister } from '../engine/access/users.ts'
+import type { Ahead } from '../engine/drafts/draft-confirm.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
 import { applyOps } from '../engine/tasks/ops.ts'
 import type { Transaction } from '../engine/transactions/transaction.ts'
@@ -64,6 +65,7 @@ async function answersOf(
   const all = [...others.values()]
   const is_change = all.some(({ row }) => row !== undefined && !row.is_read)
   if (all.some(({ row }) => row?.needs_addresses)) await engine.addresses.prepare()
+  const ahead = await compiledAhead(engine, all, caller)
   let made = new Map<Op | OpResult, Applied>()
   let afterwards: (() => void)[] = []
   const apply = (tx: Transaction, some: readonly (Op | OpResult)[], by: Caller): OpResult[] => {
@@ -74,14 +76,15 @@ async function answersOf(
       if (other === undefined) return applyOps(tx, [op], by)[0] as OpResult
       const applied = run(tx, other)
       made.set(op, applied)
-      const kept = isReadAgain(other) ? '' : applied.text
+      const is_mended = applied.proc !== 'ok' && other.row?.is_tried_again === true
+      const kept = isReadAgain(other) || is_mended ? '' : applied.text
       return { ...place_of_other, description: kept }
     })
   }
 
   function run(tx: Transaction, { op, row }: Other): Applied {
     const act: Act = {
-      ...{ tx, op, caller, engine, is_administrator: mayAdminister(tx.store, caller) },
+      ...{ tx, op, caller, engine, ahead, is_administrator: mayAdminister(tx.store, caller) },
       afterwards: (then) => void afterwards.push(then),
     }
     const before = afterwards.length
@@ -108,7 +111,10 @@ async function answersOf(
   const results = await engine.submitOthers(placed, caller, { apply, is_change })
   for (const then of afterwards) then()
   const unread = placed.filter((op, at) => others.has(op) && textAt(op, at) === '')
-  if (unread.length > 0) await engine.submitOthers(unread, caller, { apply, is_change: false })
+  if (unread.length > 0) {
+    await engine.submitOthers(unread, caller, { apply, is_change: false })
+    for (const then of afterwards) then()
+  }
   return placed.map((op, at) => {
     const other = others.get(op)
     const { conv_id } = other === undefined ? (op as { conv_id?: string }) : idsOf(other.op)
@@ -121,6 +127,21 @@ async function answersOf(
   function textAt(op: Op | OpResult, at: number): string {
     return made.get(op)?.text ?? results[at]?.description ?? ''
   }
+}
+
+/** Each process once. */
+async function compiledAhead(
+  engine: ServedEngine,
+  all: readonly Other[],
+  caller: Caller,
+): Promise<ReadonlyMap<string, Ahead>> {
+  const ahead = new Map<string, Ahead>()
+  for (const { op, row } of all) {
+    if (row?.compileAhead === undefined) continue
+    const [conv_id, compiled] = (await row.compileAhead(engine, op, caller, ahead)) ?? []
+    if (conv_id !== undefined && compiled !== undefined) ahead.set(conv_id, compiled)
+  }
+  return ahead
 }
 
 /** Reading, and a refusal that no state decides, need no kept answer. */

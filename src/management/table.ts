@@ -6,7 +6,9 @@
 import type { Act } from './act.ts'
 import type { Answer } from './answers.ts'
 import * as changing from './changing.ts'
+import * as commits from './commits.ts'
 import { downloadScheme } from './downloads.ts'
+import * as edits from './draft-edits.ts'
 import * as folders from './folders.ts'
 import * as reading from './reading.ts'
 import * as tasks from './tasks.ts'
@@ -14,9 +16,13 @@ import * as tasks from './tasks.ts'
 export interface Row {
   /** Its repeat is applied again, because it changes nothing. */
   readonly is_read?: true
+  /** The repeat of one that was refused is applied again: its user may have mended the cause. */
+  readonly is_tried_again?: true
   /** It may need the secret of addresses. */
   readonly needs_addresses?: true
   run(act: Act): Answer
+  /** What it compiles before the transaction, by process. */
+  readonly compileAhead?: typeof commits.compileAhead
 }
 
 const read = (run: Row['run']): Row => ({ is_read: true, run })
@@ -31,20 +37,35 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     modify: change(changing.modifyConv),
     delete: change(changing.deleteConv),
     link: change(changing.linkConv),
-    favorite: read(reading.checkScheme),
+    favorite: read(reading.favoriteConv),
   },
-  node: { show: read(reading.showNode), list: read(tasks.listNode) },
+  node: {
+    show: read(reading.showNode),
+    list: read(tasks.listNode),
+    create: change(edits.createNode),
+    modify: change(edits.modifyNode),
+    delete: change(edits.deleteNode),
+  },
   task: { delete: change(tasks.deleteTask) },
   task_history: { list: read(tasks.listTaskHistory) },
   nodes: { list: read(reading.listNodes) },
-  conv_params: { list: read(reading.listConvParams) },
+  conv_params: { list: read(reading.listConvParams), modify: change(edits.modifyConvParams) },
   obj_scheme: {
     get: read(reading.getScheme),
-    check: read(reading.checkScheme),
+    check: read(commits.checkScheme),
     download: { run: downloadScheme, is_read: true, needs_addresses: true },
   },
-  commits: { list: read(reading.listCommits), delete: read(reading.deleteCommits) },
-  commit: { delete: read(reading.deleteCommits) },
+  commits: { list: read(commits.listCommits), delete: change(commits.deleteCommits) },
+  commit: {
+    show: read(commits.showCommit),
+    delete: change(commits.deleteCommits),
+    confirm: {
+      run: commits.confirmCommit,
+      needs_addresses: true,
+      is_tried_again: true,
+      compileAhead: commits.compileAhead,
+    },
+  },
   api_code: {
     get: read(reading.getApiCode),
     load: read(changing.compileApiCode),
