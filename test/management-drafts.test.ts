@@ -353,6 +353,34 @@ test('the parameters are a version of their own without a draft, and part of one
   assert.equal((await send([confirm]))[0]?.version, 3)
 })
 
+test('a new process without nodes is pushed as tools do, and takes tasks once it is confirmed', async () => {
+  await using setting = await overHttp(2)
+  const { engine, send } = setting
+  const head = { title: 'pushed', conv_type: 'process', create_mode: 'without_nodes' }
+  const [{ obj_id: conv_id } = {}] = await send([{ type: 'create', obj: 'conv', ...head }])
+  const of = { conv_id, version: 1_700_000_009 }
+  const list = { type: 'list', obj: 'conv', obj_id: conv_id }
+  const [empty] = await send([list])
+  assert.deepEqual([empty?.list, empty?.last_confirmed_version], [[], 0])
+  const made = await send([
+    { type: 'create', obj: 'node', ...of, obj_type: 1, title: 'Start', id: 'start' },
+    { type: 'create', obj: 'node', ...of, obj_type: 2, title: 'End', id: 'end' },
+  ])
+  const [start, end] = made.map(({ obj_id }) => obj_id)
+  const task = { type: 'create', obj: 'task', conv_id, ref: 'a', data: {} }
+  assert.equal((await send([task]))[0]?.proc, 'conveyor_is_not_active')
+  const unfinished = { type: 'confirm', obj: 'commit', ...of }
+  const [failed] = await send([unfinished])
+  assert.deepEqual(failed?.errors, { [String(start)]: [`Key 'logics'. 'the start leads nowhere'`] })
+  await send([{ type: 'modify', obj: 'node', ...of, obj_id: start, logics: [go(end)] }])
+  await send([{ type: 'modify', obj: 'node', ...of, obj_id: end, options: { save_task: true } }])
+  assert.equal((await send([unfinished]))[0]?.version, 2)
+  const [pushed] = await send([{ ...list, id: 'after' }])
+  assert.deepEqual([pushed?.last_confirmed_version, pushed?.commits], [2, { version: 0, list: [] }])
+  assert.equal((await send([{ ...task, ref: 'b' }]))[0]?.proc, 'ok')
+  assert.equal((await engine.task({ conv_id: String(conv_id), ref: 'b' }))?.node_id, end)
+})
+
 test('one request creates, links and confirms, and its repeat is answered without a second version', async () => {
   await using served = await openHttp().then((http) => ({
     ...http,

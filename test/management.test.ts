@@ -504,9 +504,11 @@ function signedPath({ user, secret = secrets.get(user) }: Signed, body: string):
   return `${user}/${time}/${signatureOf(time, secret as string, body)}`
 }
 
-async function download(user: string, op: Json): Promise<Entry> {
+const download = (user: string, op: Json): Promise<Entry> => at('download', user, op)
+
+async function at(service: string, user: string, op: unknown): Promise<Entry> {
   const body = JSON.stringify({ ops: [op] })
-  const path = `/api/2/download/${signedPath({ user }, body)}`
+  const path = `/api/2/${service}/${signedPath({ user }, body)}`
   const answer = await fetch(`http://127.0.0.1:${served.port}${path}`, { method: 'POST', body })
   return ((await answer.json()) as { ops: Entry[] }).ops[0] as Entry
 }
@@ -537,6 +539,39 @@ test('a scheme is downloaded from an address for the user who asked', async () =
   assert.equal((await get(url, { user: admin })).status, 404)
   await served.engine.users.administer(admin, true)
 })
+
+/** [service, op, the answer] */
+const not_offered: readonly (readonly [string, unknown, Json])[] = [
+  [
+    'merge',
+    { type: 'create', obj: 'obj_scheme', obj_id: 7, obj_to_id: 8 },
+    {
+      id: '',
+      obj: 'obj_scheme',
+      obj_id: 7,
+      proc: 'error',
+      description: 'merge is not offered here',
+    },
+  ],
+  [
+    'compare',
+    { type: 'compare', obj: 'version', id: 3 },
+    { id: 3, obj: 'version', proc: 'error', description: 'compare is not offered here' },
+  ],
+  ['copy', {}, { id: '', proc: 'error', description: 'copy is not offered here' }],
+  [
+    'copy',
+    { type: 'create', obj: 'task', conv_id: 1234, ref: 'copied', data: {} },
+    { id: '', obj: 'task', proc: 'error', description: 'copy is not offered here' },
+  ],
+]
+
+for (const [service, op, answer] of not_offered) {
+  test(`${service} of ${JSON.stringify(op)} is refused in the form of an op`, async () => {
+    assert.deepEqual(await at(service, '13000', op), answer)
+    assert.equal(await served.engine.task({ conv_id: 1234, ref: 'copied' }), undefined)
+  })
+}
 
 /** [user, op, description] */
 const refused_downloads: readonly (readonly [string, Json, string])[] = [

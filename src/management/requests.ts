@@ -27,8 +27,8 @@ export interface OtherRequest {
   readonly ops: readonly (Op | OpResult)[]
   /** The JSON text that the ops were parsed from. */
   readonly body: Buffer
-  /** Sent to the address for downloads, where an op needs no type. */
-  readonly is_download?: boolean
+  /** The service whose address the request was sent to; those but `json` have no ops on tasks. */
+  readonly at?: 'json' | 'download' | 'merge' | 'compare' | 'copy'
 }
 
 interface Other {
@@ -48,18 +48,17 @@ export async function answerOthers(engine: ServedEngine, request: OtherRequest):
 
 async function answersOf(
   engine: ServedEngine,
-  { server, version, caller, ops, body, is_download = false }: OtherRequest,
+  { server, version, caller, ops, body, at: service = 'json' }: OtherRequest,
 ): Promise<string[]> {
   const others = new Map<Op | OpResult, Other>()
   const raw_ops = rawOpsOf(body)
   const placed = ops.map((parsed, at): Op | OpResult => {
     const op = raw_ops[at]
-    if (!namesOther(op)) return parsed
+    const is_refused = service !== 'json' && service !== 'download'
+    if (!isObject(op) || !(is_refused || namesOther(op))) return parsed
     checkEchoed(op)
-    const rows = rowsOf(op.obj as string)
     const place: OpResult = { ...place_of_other, description: stringifyJson(op) }
-    const type = is_download && (op.type ?? 'create') === 'create' ? 'download' : op.type
-    others.set(place, { op, row: rows && rowIn(rows, type) })
+    others.set(place, { op, row: is_refused ? notOffered(service) : rowAt(service, op) })
     return place
   })
   const all = [...others.values()]
@@ -89,7 +88,7 @@ async function answersOf(
     }
     const before = afterwards.length
     try {
-      if (rowsOf(op.obj as string) === undefined) {
+      if (row === undefined && rowsOf(op.obj as string) === undefined) {
         return { text: unknownText(version, op), proc: 'error' }
       }
       if (row === undefined) throw refusal('bad type', { key: 'type' })
@@ -128,6 +127,20 @@ async function answersOf(
     return made.get(op)?.text ?? results[at]?.description ?? ''
   }
 }
+
+/** At the address for downloads an op needs no type. */
+function rowAt(service: 'json' | 'download', { obj, type }: JsonObject): Row | undefined {
+  const rows = rowsOf(obj as string)
+  const is_download = service === 'download' && (type ?? 'create') === 'create'
+  return rows && rowIn(rows, is_download ? 'download' : type)
+}
+
+const notOffered = (service: string): Row => ({
+  is_read: true,
+  run() {
+    throw refusal(`${service} is not offered here`)
+  },
+})
 
 /** Each process once. */
 async function compiledAhead(

@@ -125,7 +125,7 @@ export function hostsOf({ rawHeaders }: IncomingMessage): number {
 function checkMethod({ kind }: BodyTarget | HealthTarget, method: string): void {
   if (kind !== 'health' && kind !== 'file') {
     if (method === 'POST') return
-    const is_signed = kind === 'signed' || kind === 'header_signed' || kind === 'download'
+    const is_signed = kind === 'signed' || kind === 'header_signed' || kind === 'service'
     const text = is_signed ? 'only POST: what is signed is the body of the request' : undefined
     throw httpFault('method_not_allowed', text, { allow: 'POST' })
   }

@@ -18,7 +18,7 @@ export type Target = BodyTarget | HealthTarget | MalformedTarget
 export type BodyTarget = OpsTarget | WebhookTarget | CallbackTarget | SyncAnswerTarget | FileTarget
 
 /** Ops, signed in the path or in headers. */
-export type OpsTarget = SignedTarget | HeaderSignedTarget | DownloadTarget
+export type OpsTarget = SignedTarget | HeaderSignedTarget | ServiceTarget
 
 /** Ops with a signature in the path or its query. */
 export interface SignedTarget {
@@ -35,10 +35,11 @@ export interface SignedTarget {
 /** What is signed in the path: the user, the time as written, and the signature in lower case. */
 type PathSigned = Pick<SignedTarget, 'user' | 'timestamp' | 'signature'>
 
-/** Ops that make addresses of files, signed in the path. */
-export interface DownloadTarget extends PathSigned {
-  readonly kind: 'download'
+/** Ops of a service with an address of its own, signed in the path. */
+export interface ServiceTarget extends PathSigned {
+  readonly kind: 'service'
   readonly version: 2
+  readonly service: 'download' | 'merge' | 'compare' | 'copy'
 }
 
 /** The file at an address that a download has made: a GET, which signs an empty body. */
@@ -99,7 +100,7 @@ export const route_of: Readonly<Record<BodyTarget['kind'], string>> = {
   webhook: '/api/{version}/{form}/public/{conv_id}/{hash}',
   callback: '/api/{version}/json/callback/{conv_id}/{node_id}/{hash}',
   sync_answer: '/api/sync/{token}',
-  download: '/api/2/download/{user}/{timestamp}/{signature}',
+  service: '/api/2/{service}/{user}/{timestamp}/{signature}',
   file: '/user_downloads/{file}/{user}/{timestamp}/{signature}',
 }
 
@@ -182,8 +183,11 @@ const paths: readonly PathRow[] = [
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
   },
   {
-    path: `/api/2/download/${signed}`,
-    target: ([, ...by]) => ({ kind: 'download', version: 2, ...signedBy(by) }),
+    path: `/api/2/(download|merge|compare|copy)/${signed}`,
+    target: ([, name, ...by]) => {
+      const service = name as ServiceTarget['service']
+      return { kind: 'service', version: 2, service, ...signedBy(by) }
+    },
   },
   {
     path: `/user_downloads/conv_${id}_([0-9]{1,15})_([0-9a-f]{64})\\.json/${signed}`,

@@ -52,7 +52,7 @@ export function answer(exchange: Exchange): void {
 
 /** Answers, now or later. Never rejects. */
 function serveBody(exchange: Exchange, target: BodyTarget, body: Buffer): Promise<void> {
-  if (target.kind === 'signed' || target.kind === 'header_signed' || target.kind === 'download') {
+  if (target.kind === 'signed' || target.kind === 'header_signed' || target.kind === 'service') {
     return serveOps(exchange, target, body)
   }
   return serveOther(exchange, target, body).catch((thrown) => replyFault(exchange, thrown))
@@ -89,7 +89,7 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
     const raw_ops = parseRequest(body, limits)
     const ops = raw_ops.map((raw) => parseOp(raw, engine.limits))
     reservation = exchange.connection.answers.reserve(ops, user)
-    if (target.kind === 'download' || raw_ops.some(isOtherOp)) {
+    if (target.kind === 'service' || raw_ops.some(isOtherOp)) {
       const text = await answerOthers(exchange, target, caller, ops, body)
       if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
       return reply(exchange, 200, text, reservation)
@@ -106,14 +106,15 @@ async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Pr
 /** The answer to a request with such an op; their module is loaded when the first one arrives. */
 async function answerOthers(
   exchange: Exchange,
-  { kind, version }: OpsTarget,
+  target: OpsTarget,
   caller: Caller,
   ops: readonly (Op | OpResult)[],
   body: Buffer,
 ): Promise<string> {
   const management = await import('../../management/requests.ts')
-  const is_download = kind === 'download'
-  const request = { server: 'http', version, caller, ops, body, is_download } as const
+  const { version } = target
+  const at = target.kind === 'service' ? target.service : 'json'
+  const request = { server: 'http', version, caller, ops, body, at } as const
   return management.answerOthers(exchange.context.engine, request)
 }
 
