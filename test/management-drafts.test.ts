@@ -416,6 +416,18 @@ test('a refused confirm is tried again by the same signed bytes once its mistake
   assert.equal((await post(confirm))?.version, 2)
 })
 
+test('a request confirms two drafts that it edits, and no more', async () => {
+  await using setting = await overHttp(2)
+  const pair = (version: number): Json[] => [
+    { ...create, version },
+    { ...confirm, version },
+  ]
+  const answers = await setting.send([...pair(5), ...pair(6), ...pair(7)])
+  assert.deepEqual(procs(answers), ['ok', 'ok', 'ok', 'ok', 'ok', 'error'])
+  assert.equal((await setting.engine.processes.show(1234)).version, 3)
+  assert.equal((await setting.send([{ ...confirm, version: 7 }]))[0]?.version, 4)
+})
+
 test('of a thousand mistakes the answer has the number and a hundred of them', async () => {
   await using setting = await overHttp(2)
   const { send } = setting

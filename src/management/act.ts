@@ -19,6 +19,8 @@ export interface Act {
   readonly engine: ServedEngine
   /** Drafts that are compiled already, by process. */
   readonly ahead: ReadonlyMap<string, Ahead>
+  /** Of the request. */
+  readonly spent: { compiles: number }
   /** Runs once the change is durable; not for one that is rolled back. */
   afterwards(run: () => void): void
 }

@@ -6,7 +6,13 @@ import { isObject, stringifyJson } from '../codec/json.ts'
 import { isFault, type Mistake } from '../core/faults.ts'
 import type { Caller, JsonObject, JsonValue } from '../core/model.ts'
 import { newNonce } from '../engine/definitions/webhooks.ts'
-import { type Ahead, compiledAhead, confirmIn, mistakesOf } from '../engine/drafts/draft-confirm.ts'
+import {
+  type Ahead,
+  compiledAhead,
+  confirmIn,
+  isOf,
+  mistakesOf,
+} from '../engine/drafts/draft-confirm.ts'
 import {
   changesBetween,
   madeBy,
@@ -67,6 +73,9 @@ export async function compileAhead(
   return ahead && [conv_id, ahead]
 }
 
+/** A draft that its own request has edited is compiled within the transaction. */
+const compiles_max = 2
+
 export function confirmCommit(act: Act): Answer {
   const { tx, engine, op } = act
   const process = processIn(act)
@@ -77,6 +86,9 @@ export function confirmCommit(act: Act): Answer {
   const dry_run = op.dry_run === true
   const how = { moves: movesIn(act), dry_run, nonce: newNonce(engine.chance), now_ms: tx.now_ms }
   const ahead = act.ahead.get(conv_id)
+  if (!isOf(ahead, draft) && act.spent.compiles++ >= compiles_max) {
+    throw refusal(`a request confirms at most ${compiles_max} drafts that it edits`)
+  }
   try {
     const given = { process, draft, ahead }
     const { result, warnings, afterwards } = confirmIn(tx.store, engine.process_parts, given, how)

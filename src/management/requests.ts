@@ -67,9 +67,11 @@ async function answersOf(
   const ahead = await compiledAhead(engine, all, caller)
   let made = new Map<Op | OpResult, Applied>()
   let afterwards: (() => void)[] = []
+  let spent = { compiles: 0 }
   const apply = (tx: Transaction, some: readonly (Op | OpResult)[], by: Caller): OpResult[] => {
     made = new Map()
     afterwards = []
+    spent = { compiles: 0 }
     return some.map((op) => {
       const other = others.get(op)
       if (other === undefined) return applyOps(tx, [op], by)[0] as OpResult
@@ -83,7 +85,15 @@ async function answersOf(
 
   function run(tx: Transaction, { op, row }: Other): Applied {
     const act: Act = {
-      ...{ tx, op, caller, engine, ahead, is_administrator: mayAdminister(tx.store, caller) },
+      ...{
+        tx,
+        op,
+        caller,
+        engine,
+        ahead,
+        spent,
+        is_administrator: mayAdminister(tx.store, caller),
+      },
       afterwards: (then) => void afterwards.push(then),
     }
     const before = afterwards.length

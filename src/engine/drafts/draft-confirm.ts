@@ -33,6 +33,9 @@ type CompileParts = Pick<ProcessParts, 'limits' | 'handlers'>
 const stateOf = ({ conv_id, user, record }: Draft): string =>
   JSON.stringify([conv_id, user, record])
 
+export const isOf = (ahead: Ahead | undefined, draft: Draft): ahead is Ahead =>
+  ahead?.of === stateOf(draft)
+
 /** Undefined without a draft. */
 export async function compiledAhead(
   parts: CompileParts & Pick<ProcessParts, 'clock'> & { readonly store: Pick<Store, 'view'> },
@@ -109,8 +112,7 @@ export function confirmIn(
   const { catalog, addresses, handlers, emit, limits } = parts
   const { conv_id, user, record } = draft
   requireBase(tx, draft, process.record)
-  const is_ahead = ahead?.of === stateOf(draft)
-  const compiled = is_ahead
+  const compiled = isOf(ahead, draft)
     ? ahead
     : atOnce(compileMade({ limits, handlers }, conv_id, madeBy(tx, draft)))
   const { next, mistakes, warnings } = compiled
