@@ -100,16 +100,16 @@ symlinkSync('/etc', join(folder.path, 'tree/9_F.folder/etc'))
 symlinkSync(write('outside.json', processOf(66)), join(folder.path, 'tree/9_F.folder/6.conv.json'))
 write('zips/all.zip', archive)
 
-// [what is given, whether it brings variables, what is skipped]
-const exports: readonly (readonly [string, string[], boolean, string[]])[] = [
+// [what is given, whether it brings variables, what is skipped, the stage that it is of]
+const exports: readonly (readonly [string, string[], boolean, string[], string?])[] = [
   ['a directory', [join(folder.path, 'tree')], true, [join(folder.path, 'tree/package.json')]],
   ['a zip', [write('all.zip', archive)], true, []],
   ['a directory with a zip', [join(folder.path, 'zips')], true, []],
   ['a zip by content, not by name', [write('all.bin', archive)], true, []],
-  ['a stage', [write('stage.zip', zipped(stage))], true, []],
-  ['a directory of a stage', [join(folder.path, 'stage')], true, []],
-  ['a zip in a zip', [write('stage_7.zip', stage_zip)], true, []],
-  ['that in a zip', [write('in.zip', zipOf([packed('a/b.zip', stage_zip)]))], true, []],
+  ['a stage', [write('stage.zip', zipped(stage))], true, [], '7'],
+  ['a directory of a stage', [join(folder.path, 'stage')], true, [], '7'],
+  ['a zip in a zip', [write('stage_7.zip', stage_zip)], true, [], '7'],
+  ['that in a zip', [write('in.zip', zipOf([packed('a/b.zip', stage_zip)]))], true, [], '7'],
   ['files, one by one', tree.map(([name, content]) => write(`one/${name}`, content)), true, []],
   ['a folder file and aliases', [write('f.json', nested), write('a.json', aliases)], false, []],
   ['an array', [write('array.json', [...aliases, nested])], false, []],
@@ -121,18 +121,19 @@ const exports: readonly (readonly [string, string[], boolean, string[]])[] = [
   ],
 ]
 
-for (const [what, paths, has_variables, skipped] of exports) {
+for (const [what, paths, has_variables, skipped, stage_id] of exports) {
+  const of = stage_id === undefined ? {} : { stage_id }
   test(`imports ${what}`, async () => {
     await using engine = await openEngine(':memory:')
     const result = await engine.processes.importFiles(await readExport(paths))
     const states = (list: readonly { state: string }[]) => list.map(({ state }) => state)
     const ids = result.processes.map(({ conv_id }) => conv_id).sort()
     assert.deepEqual([ids, states(result.processes)], [['1', '2', '3'], Array(3).fill('created')])
-    assert.deepEqual(result.aliases, [{ name: 'other', conv_id: '2', state: 'created' }])
+    assert.deepEqual(result.aliases, [{ name: 'other', conv_id: '2', ...of, state: 'created' }])
     const brought = [
-      { name: 'url', state: 'created' },
-      { name: 'limits', state: 'created' },
-      { name: 'token', state: 'not_stored' },
+      { name: 'url', ...of, state: 'created' },
+      { name: 'limits', ...of, state: 'created' },
+      { name: 'token', ...of, state: 'not_stored' },
     ]
     assert.deepEqual(result.variables, has_variables ? brought : [])
     assert.deepEqual(result.skipped, skipped)

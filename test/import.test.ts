@@ -87,7 +87,7 @@ const aliases: JsonObject[] = [
 for (const [logic, becomes] of rows) {
   test(`renames ${JSON.stringify(logic)}`, () => {
     const file: JsonValue = [processOf(1, logic), processOf(2), ...aliases]
-    const { definitions, aliases: named, mistakes } = exportItems(sourcesOf(file), map)
+    const { definitions, aliases: named, mistakes } = exportItems(sourcesOf(file), { map })
     assert.deepEqual(mistakes, [])
     assert.deepEqual(
       named.map(({ name, conv_id }) => [name, conv_id]),
@@ -111,7 +111,9 @@ test('a file in which nothing is replaced stays the same objects', () => {
 
 test('a map may give an alias, and swap two processes', () => {
   const file = [processOf(1, copy('@x')), processOf(2, copy(1))]
-  const { definitions, mistakes } = exportItems(sourcesOf(file), { '1': '2', '2': '1', '@x': '9' })
+  const { definitions, mistakes } = exportItems(sourcesOf(file), {
+    map: { '1': '2', '2': '1', '@x': '9' },
+  })
   assert.deepEqual(mistakes, [])
   assert.deepEqual(
     definitions.map(({ definition }) => [definition.obj_id, logicsOf(definition)[0]?.conv_id]),
@@ -139,7 +141,8 @@ const bad: [file: JsonValue, map: Record<string, string>, mistakes: string[]][] 
 
 for (const [file, given, mistakes] of bad) {
   test(`refuses a file: ${mistakes[0]}`, () => {
-    assert.deepEqual(exportItems(sourcesOf(file), given).mistakes, mistakes)
+    const map = given as Record<string, string> | undefined
+    assert.deepEqual(exportItems(sourcesOf(file), { map }).mistakes, mistakes)
   })
 }
 

@@ -29,6 +29,8 @@ export interface ProcessRecord {
   /** The user who confirmed its newest version, and the number that his draft had. */
   readonly confirmed_by?: string
   readonly confirmed_draft?: number
+  /** The stage whose aliases and variables its definition reads first; absent for none. */
+  readonly stage_id?: string
 }
 
 /** Edits of a process that are not confirmed; each changed node has a key of its own. */
@@ -48,6 +50,29 @@ export interface DraftRecord {
   readonly changed: number
   /** Bytes of its changes. */
   readonly bytes: number
+}
+
+/** A stage of a project, as exports name it. */
+export interface StageRecord {
+  readonly id: string
+  readonly title: string
+  readonly short_name?: string
+  readonly project_id?: string
+  readonly project_title?: string
+}
+
+export interface StagesRecord {
+  readonly stages: readonly StageRecord[]
+}
+
+/** What tools have said of an alias or a variable (codec/described). */
+export interface Described {
+  /** Its number; one that has none gets it from its name. */
+  readonly obj_id?: number
+  readonly title?: string
+  readonly description?: string
+  readonly create_ms?: number
+  readonly change_ms?: number
 }
 
 export interface WebhookRecord {
@@ -137,6 +162,8 @@ export interface BulkRecord {
 }
 
 type SmallRecord =
+  | Described
+  | StagesRecord
   | BulkRecord
   | DraftRecord
   | ProcessRecord

@@ -1,14 +1,16 @@
 /**
  * Reads the processes, aliases and variables in a file of an export: one process, an array, or a
  * folder with its children. Only a process without an id, alone in its file, takes the id of the
- * file name: `4711_name.conv.json`.
+ * file name: `4711_name.conv.json`. What stands in a folder `7_name.stage/` belongs to that stage.
  */
 import { isObject, parseJson } from '../codec/json.ts'
+import type { StageRecord } from '../codec/records.ts'
+import { defined } from '../core/defined.ts'
 import { isFault } from '../core/faults.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { isAbsent } from './logics/members.ts'
 import { quoted } from './report.ts'
-import { idValue, isAliasName, processId } from './values.ts'
+import { idText, idValue, isAliasName, processId } from './values.ts'
 
 /** The JSON of one file; without a name for what did not come from a file. */
 export interface ExportSource {
@@ -21,6 +23,8 @@ export interface ExportSource {
 /** An item with its place: text to put before a mistake, empty where it needs none. */
 export interface Placed {
   readonly place: string
+  /** The id of the stage that it belongs to. */
+  readonly stage_id?: string | undefined
 }
 
 export interface DefinitionItem extends Placed {
@@ -34,6 +38,8 @@ export interface AliasItem extends Placed {
 
 export interface VariableItem extends Placed {
   readonly name: string
+  /** Its number, by which templates may name it too. */
+  readonly obj_id?: string | undefined
   /** Undefined for a secret: exports leave its value out, and it is not stored. */
   readonly value: JsonValue | undefined
 }
@@ -42,17 +48,23 @@ export interface Found {
   readonly definitions: DefinitionItem[]
   readonly aliases: AliasItem[]
   readonly variables: VariableItem[]
+  /** By their ids. */
+  readonly stages: Map<string, StageRecord>
   readonly mistakes: string[]
 }
 
-export function readExportFile(source: ExportSource, found: Found): void {
-  const { name, value } = source
+/** Where an item was found, and the stage of that place. */
+type Origin = ExportSource & Pick<Placed, 'stage_id'>
+
+export function readExportFile(given: ExportSource, found: Found): void {
+  const { name, value } = given
   if (isInstance(name)) return
+  const source = { ...given, stage_id: stageOfPath(name, found) }
   const file = name === undefined ? '' : `${name}: `
   if (isNamed(name, '_ENV_VARS_.json') && isObject(value)) {
     for (const [key, row] of Object.entries(value)) {
       const variable = isObject(row) ? { short_name: key, ...row } : { short_name: key, value: row }
-      collectVariable(variable, file, found)
+      collectVariable(variable, file, source, found)
     }
     return
   }
@@ -95,25 +107,26 @@ function withNamedId(item: JsonObject, name: string | undefined): JsonObject {
   return { ...item, obj_id: idValue(id) }
 }
 
-function collectItem(item: JsonObject, place: string, source: ExportSource, found: Found): void {
+function collectItem(item: JsonObject, place: string, source: Origin, found: Found): void {
   const { obj_type, scheme, short_name } = item
-  if (typeof short_name === 'string' && scheme === undefined) {
+  if (obj_type === stage_type) {
+    const stage_id = stageOfMarker(item, source, found)
+    collectChildren(item, place, { ...source, stage_id }, found)
+  } else if (typeof short_name === 'string' && scheme === undefined) {
     const is_variable = 'env_var_type' in item || 'data_type' in item || 'value' in item
-    if (is_variable || isNamed(source.name, '_ENV_VARS_.json')) collectVariable(item, place, found)
-    else collectAlias(item, place, found)
+    const is_file = isNamed(source.name, '_ENV_VARS_.json')
+    if (is_variable || is_file) collectVariable(item, place, source, found)
+    else collectAlias(item, place, source, found)
   } else if (obj_type === 1 || (isObject(scheme) && 'nodes' in scheme)) {
-    found.definitions.push({ definition: item, place })
+    found.definitions.push({ definition: item, place, stage_id: source.stage_id })
   } else if (obj_type !== undefined) collectChildren(item, place, source, found)
-  else if (source.is_found !== true) found.definitions.push({ definition: item, place })
+  else if (source.is_found !== true) {
+    found.definitions.push({ definition: item, place, stage_id: source.stage_id })
+  }
 }
 
 /** A folder keeps its children in arrays, under any name. */
-function collectChildren(
-  folder: JsonObject,
-  place: string,
-  source: ExportSource,
-  found: Found,
-): void {
+function collectChildren(folder: JsonObject, place: string, source: Origin, found: Found): void {
   for (const [member, list] of Object.entries(folder)) {
     if (!Array.isArray(list)) continue
     for (const [at, child] of list.entries()) {
@@ -125,29 +138,82 @@ function collectChildren(
 }
 
 /** An alias without a process is ignored: exports hold such names. */
-function collectAlias(item: JsonObject, place: string, { aliases, mistakes }: Found): void {
+function collectAlias(item: JsonObject, place: string, source: Origin, found: Found): void {
+  const { aliases, mistakes } = found
   const { obj_to_id, obj_to_type = 'conv' } = item
   const conv_id = obj_to_type === 'conv' ? processId(obj_to_id) : undefined
   const name = nameOf(item, 'an alias', place, mistakes)
-  if (name !== undefined && conv_id !== undefined) aliases.push({ place, name, conv_id })
+  if (name !== undefined && conv_id !== undefined) {
+    aliases.push({ place, name, conv_id, stage_id: stageOfItem(item, source, found) })
+  }
 }
 
-function collectVariable(item: JsonObject, place: string, { variables, mistakes }: Found): void {
+function collectVariable(item: JsonObject, place: string, source: Origin, found: Found): void {
+  const { variables, mistakes } = found
   const name = nameOf(item, 'a variable', place, mistakes)
   if (name === undefined) return
   const { env_var_type, data_type, value } = item
+  const stage_id = stageOfItem(item, source, found)
+  const of = { place, name, stage_id, obj_id: numberIn(item.obj_id) }
   if (env_var_type === 'secret' || value === undefined || value === null) {
-    variables.push({ place, name, value: undefined })
+    variables.push({ ...of, value: undefined })
   } else if (data_type !== 'json' || typeof value !== 'string') {
-    variables.push({ place, name, value })
+    variables.push({ ...of, value })
   } else {
     try {
-      variables.push({ place, name, value: parseJson(value) })
+      variables.push({ ...of, value: parseJson(value) })
     } catch (error) {
       if (!isFault(error)) throw error
       mistakes.push(`${place}variable @${name} is no JSON: ${error.message}`)
     }
   }
+}
+
+const stage_type = 6
+
+/** The innermost stage that a file stands in, and the project around it. */
+function stageOfPath(name: string | undefined, { stages }: Found): string | undefined {
+  const folders = [...(name ?? '').matchAll(/(?<=^|[/\\])(\d+)_([^/\\]*)\.(stage|project)[/\\]/g)]
+  const [, project_id, project_title] = folders.findLast(([, , , kind]) => kind === 'project') ?? []
+  const [, id, title = ''] = folders.findLast(([, , , kind]) => kind === 'stage') ?? []
+  if (id === undefined) return undefined
+  noteStage(stages, { id, title, ...defined({ project_id, project_title }) })
+  return id
+}
+
+/** A stage as its own file or a tree describes it, which says more than the name of a folder. */
+function stageOfMarker(item: JsonObject, source: Origin, { stages }: Found): string | undefined {
+  const id = numberIn(item.obj_id) ?? source.stage_id
+  const { title, short_name } = item
+  if (id === undefined) return undefined
+  const texts = {
+    ...(typeof title === 'string' ? { title } : {}),
+    ...(typeof short_name === 'string' ? { short_name } : {}),
+  }
+  stages.set(id, { ...(stages.get(id) ?? { id, title: '' }), ...texts, ...projectOf(item) })
+  return id
+}
+
+/** The stage that an item names itself, else that of its place. */
+function stageOfItem(item: JsonObject, source: Origin, { stages }: Found): string | undefined {
+  const id = numberIn(item.stage_id)
+  if (id === undefined) return source.stage_id
+  noteStage(stages, { id, title: '', ...projectOf(item) })
+  return id
+}
+
+function projectOf({ project_id }: JsonObject): Pick<StageRecord, 'project_id'> {
+  return defined({ project_id: numberIn(project_id) })
+}
+
+function noteStage(stages: Map<string, StageRecord>, stage: StageRecord): void {
+  stages.set(stage.id, { ...stage, ...stages.get(stage.id) })
+}
+
+/** A number of the service; 0 is none. */
+function numberIn(value: JsonValue | undefined): string | undefined {
+  const text = idText(value)
+  return text !== undefined && /^[1-9][0-9]{0,15}$/.test(text) ? text : undefined
 }
 
 function nameOf(

@@ -1,10 +1,13 @@
 /**
- * Combines the files of an import: each alias and variable once, each process under its final id. A
- * map of new ids is applied to definitions (`obj_id`, `conv_id`, `{{conv[id]…}}`) and aliases
- * before anything is compiled, so the stored definition hashes alike each time. `@name` stays, to
- * be looked up at run time, unless the map has it.
+ * Combines the files of an import: each alias and variable once in its stage, each process under
+ * its final id, of all stages or of those that were chosen. A map of new ids is applied to
+ * definitions (`obj_id`, `conv_id`, `{{conv[id]…}}`) and aliases before anything is compiled, so
+ * the stored definition hashes alike each time. `@name` stays, to be looked up at run time, unless
+ * the map has it.
  */
 import { isObject, setMember } from '../codec/json.ts'
+import type { StageRecord } from '../codec/records.ts'
+import { inStage } from '../core/alias.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import {
   type AliasItem,
@@ -23,6 +26,8 @@ export interface ExportItems {
   readonly definitions: readonly DefinitionItem[]
   readonly aliases: readonly AliasItem[]
   readonly variables: readonly VariableItem[]
+  /** Those of the items. */
+  readonly stages: readonly StageRecord[]
   /** Files that were found and hold nothing of an export. */
   readonly skipped: readonly string[]
   readonly mistakes: readonly string[]
@@ -31,16 +36,32 @@ export interface ExportItems {
 /** Old id or `@name` → new id. */
 export type IdMap = Readonly<Record<string, string>>
 
-export function exportItems(sources: readonly ExportSource[], map: IdMap = {}): ExportItems {
-  const found: Found = { definitions: [], aliases: [], variables: [], mistakes: [] }
+export interface ExportChoice {
+  readonly map?: IdMap | undefined
+  /** The id, title or short name of a stage, or `none`: all items, of no stage. */
+  readonly stage?: string | undefined
+  /** The id or title of a project. */
+  readonly project?: string | undefined
+}
+
+export function exportItems(
+  sources: readonly ExportSource[],
+  choice: ExportChoice = {},
+): ExportItems {
+  const all: Found = {
+    ...{ definitions: [], aliases: [], variables: [], mistakes: [] },
+    stages: new Map(),
+  }
   const skipped: string[] = []
   for (const source of sources) {
-    const before = countOf(found)
-    readExportFile(source, found)
-    if (countOf(found) > before) continue
+    const before = countOf(all)
+    readExportFile(source, all)
+    if (countOf(all) > before) continue
     if (source.is_found === true && !isOfExport(source)) skipped.push(source.name ?? '')
   }
-  if (countOf(found) === 0) found.mistakes.push('there is no definition')
+  if (countOf(all) === 0) all.mistakes.push('there is no definition')
+  const found = chosen(all, choice)
+  const { map = {} } = choice
   const used = new Set<string>()
   const newId = (id: string): string => {
     used.add(id)
@@ -54,11 +75,69 @@ export function exportItems(sources: readonly ExportSource[], map: IdMap = {}): 
   const { mistakes } = found
   const aliases = agreeing(renamed_aliases, 'alias', ({ conv_id }) => conv_id, mistakes)
   const variables = agreeing(found.variables, 'variable', ({ value }) => value, mistakes)
+  checkNumbers(variables, mistakes)
+  const of_items = new Set([...definitions, ...aliases, ...variables].map((one) => one.stage_id))
+  const stages = [...found.stages.values()].filter(({ id }) => of_items.has(id))
   for (const id of Object.keys(map)) {
     if (!used.has(id)) mistakes.push(`nothing is or names ${quoted(id)}, to be mapped`)
   }
-  return { definitions, aliases, variables, skipped, mistakes }
+  return { definitions, aliases, variables, stages, skipped, mistakes }
 }
+
+/** The items of the stages that were asked for, and those of no stage. */
+function chosen(found: Found, { stage, project }: ExportChoice): Found {
+  if (stage === undefined && project === undefined) return found
+  const { definitions, aliases, variables, stages, mistakes } = found
+  const of_project = [...stages.values()].filter(
+    ({ project_id, project_title }) =>
+      project === undefined || project_id === project || project_title === project,
+  )
+  const wanted = of_project.filter(
+    ({ id, title, short_name }) =>
+      stage === undefined || stage === 'none' || [id, title, short_name].includes(stage),
+  )
+  const is_unclear = stage !== undefined && stage !== 'none' && wanted.length > 1
+  if (wanted.length === 0 || is_unclear) {
+    const asked = [
+      ...(stage === undefined ? [] : [`stage ${quoted(stage)}`]),
+      ...(project === undefined ? [] : [`project ${quoted(project)}`]),
+    ].join(' of ')
+    const there = [...stages.values()].map(stageText).join(', ') || 'none'
+    const what = is_unclear ? `several are ${asked}: give the id` : `there is no ${asked}`
+    mistakes.push(`${what}; the stages are ${there}`)
+  }
+  const ids = new Set([undefined, ...wanted.map(({ id }) => id)])
+  const kept = <Item extends Placed>(items: readonly Item[]): Item[] =>
+    items
+      .filter(({ stage_id }) => ids.has(stage_id))
+      .map((item) => (stage === 'none' ? { ...item, stage_id: undefined } : item))
+  const of_kept = {
+    ...{ definitions: kept(definitions), aliases: kept(aliases), variables: kept(variables) },
+  }
+  return { ...of_kept, stages, mistakes }
+}
+
+function stageText({ id, title, project_id }: StageRecord): string {
+  const of = project_id === undefined ? '' : ` of project ${project_id}`
+  return title === '' ? `${id}${of}` : `${id} (${title})${of}`
+}
+
+/** A number names one variable. */
+function checkNumbers(variables: readonly VariableItem[], mistakes: string[]): void {
+  const first = new Map<string, VariableItem>()
+  for (const item of variables) {
+    if (item.obj_id === undefined) continue
+    const other = first.get(item.obj_id)
+    if (other === undefined) first.set(item.obj_id, item)
+    else {
+      const both = `@${other.name}${inPlace(other)} and @${item.name}${inPlace(item)}`
+      mistakes.push(`${item.place}variable ${item.obj_id} is ${both}`)
+    }
+  }
+}
+
+const inPlace = ({ place }: Placed): string =>
+  place === '' ? '' : ` in ${place.replace(/: $/, '')}`
 
 function countOf({ definitions, aliases, variables, mistakes }: Found): number {
   return definitions.length + aliases.length + variables.length + mistakes.length
@@ -69,7 +148,10 @@ function renamedAlias(item: AliasItem, newId: NewId): AliasItem {
   return { ...item, conv_id: mapped === `@${item.name}` ? newId(item.conv_id) : mapped }
 }
 
-/** Each name once. Two items that differ are a mistake; the text never shows a variable's value. */
+/**
+ * Each name once in its stage. Two items that differ are a mistake; the text never shows a
+ * variable’s value.
+ */
 function agreeing<Item extends Placed & { readonly name: string }>(
   items: readonly Item[],
   what: string,
@@ -78,11 +160,12 @@ function agreeing<Item extends Placed & { readonly name: string }>(
 ): Item[] {
   const first = new Map<string, Item>()
   for (const item of items) {
-    const other = first.get(item.name)
-    if (other === undefined) first.set(item.name, item)
+    const name = inStage(item.name, item.stage_id)
+    const other = first.get(name)
+    if (other === undefined) first.set(name, item)
     else if (textOf(valueIn(item) ?? null) !== textOf(valueIn(other) ?? null)) {
-      const before = other.place === '' ? 'before' : `in ${other.place.replace(/: $/, '')}`
-      mistakes.push(`${item.place}${what} @${item.name} is another one than ${before}`)
+      const before = inPlace(other) || ' before'
+      mistakes.push(`${item.place}${what} @${item.name} is another one than${before}`)
     }
   }
   return [...first.values()]

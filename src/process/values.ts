@@ -106,6 +106,19 @@ export function isAliasName(name: string): boolean {
   return isName(name, alias_chars_max) && !name.startsWith('@')
 }
 
+/**
+ * A variable as definitions refer to it, `@name` or a number: its name, or the number behind a NUL,
+ * which no name has.
+ */
+export function variableRef(written: string): string {
+  return /^[1-9][0-9]{0,15}$/.test(written) ? `\0${written}` : written.replace(/^@/, '')
+}
+
+/** A name, or the number alone. */
+export function variableOfRef(ref: string): string {
+  return ref.replace('\0', '')
+}
+
 /** Whether a text is short enough for a ref or a node id. */
 export function isIdLength(text: string): boolean {
   if (text.length <= id_chars_max) return true

@@ -22,6 +22,8 @@ export const importVerb = fileVerb('process import FILE…', {
     flag('map OLD=NEW', 'a new id for a process, or what @name means; may be repeated', {
       many: true,
     }),
+    flag('stage S', 'take this stage alone, by id or name; or none: all, and of no stage'),
+    flag('project P', 'take the stages of this project alone, by id or name'),
     flag('dry-run', 'check everything, and store nothing'),
   ],
   says: 'store definitions, or new versions of them',
@@ -42,7 +44,8 @@ async function importFiles(given: Given, io: Io): Promise<Exit> {
   try {
     const files = await readExport(given.words.map((word) => sourceOf(word, io)))
     const dry_run = isOn(given, 'dry-run')
-    const args = { files, moves, map, dry_run, ...defined({ id }) }
+    const [stage, project] = [text(given, 'stage'), text(given, 'project')]
+    const args = { files, moves, map, dry_run, ...defined({ id, stage, project }) }
     const result = await withAdmin(given, io, (admin) => admin.call('process.import', args), {
       if_missing: dry_run ? 'in_memory' : 'create',
     })
@@ -138,13 +141,21 @@ async function printSummary(given: Summary, io: Io, json: boolean): Promise<void
     return
   }
   const lines = [
-    ...aliases.map(({ name, conv_id, state }) => `alias @${name}: ${state}, process ${conv_id}`),
-    ...variables.map(({ name, state }) => `variable @${name}: ${variable_states[state]}`),
+    ...aliases.map(
+      ({ conv_id, state, ...alias }) => `alias ${nameIn(alias)}: ${state}, process ${conv_id}`,
+    ),
+    ...variables.map(
+      ({ state, ...variable }) => `variable ${nameIn(variable)}: ${variable_states[state]}`,
+    ),
     ...skipped.map((name) => `skipped ${name}: it holds nothing of an export`),
     `imported ${imported}, unchanged ${unchanged}, warned ${warned}, refused ${refused}`,
     ...waitLines(waits_for),
   ]
   await printLines(io, lines.map(clean))
+}
+
+function nameIn({ name, stage_id }: { readonly name: string; readonly stage_id?: string }): string {
+  return stage_id === undefined ? `@${name}` : `@${name} of stage ${stage_id}`
 }
 
 const variable_states: Readonly<Record<VariableResult['state'], string>> = {

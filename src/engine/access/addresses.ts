@@ -141,7 +141,8 @@ export function newAddresses(
         if (open !== nonce || lock === 'unknown') return undefined
         if (lock === undefined) return { user }
         const secret = isStored(lock) ? locks.secretOf(conv_id) : undefined
-        const variable = (name: string) => engine.variables.of(view, name)
+        const stage_id = process?.record.stage_id
+        const variable = (name: string) => engine.variables.of(view, name, stage_id)
         return { user: undefined, lock: { credentials: credentialsOf(lock, variable, secret) } }
       })
     },

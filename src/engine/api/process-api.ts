@@ -101,10 +101,13 @@ export interface Processes {
   /** Removes definitions and grants. Rejects with `process_has_tasks` for live tasks. */
   remove(conv_id: string | number): Promise<void>
   aliases(): Promise<Alias[]>
-  /** Names a process `@name` in definitions. Rejects with `not_possible`. */
-  setAlias(name: string, conv_id: string | number): Promise<AliasResult>
+  /**
+   * Names a process `@name` in definitions, of one stage where that is given. Rejects with
+   * `not_possible`.
+   */
+  setAlias(name: string, conv_id: string | number, options?: InStage): Promise<AliasResult>
   /** Definitions that use the alias then find no process. */
-  removeAlias(name: string): Promise<void>
+  removeAlias(name: string, options?: InStage): Promise<void>
 }
 
 export interface PutOptions {
@@ -119,6 +122,10 @@ export interface PutOptions {
 export interface PutManyOptions extends PutOptions {
   /** Replaces ids and `@name`s of the file: id or `@name` → its id in this store. */
   readonly map?: Readonly<Record<string, string>>
+  /** The id, title or short name of the only stage to take, or `none`: all, and of no stage. */
+  readonly stage?: string
+  /** The id or title of the only project whose stages to take. */
+  readonly project?: string
 }
 
 export interface PutResult {
@@ -153,6 +160,7 @@ export interface ExportFile {
 
 export interface VariableResult {
   readonly name: string
+  readonly stage_id?: string
   /** `not_stored`: a secret; give its value to the engine. */
   readonly state: PutResult['state'] | 'not_stored'
 }
@@ -169,6 +177,12 @@ export interface ImportResult {
 export interface Alias {
   readonly name: string
   readonly conv_id: string
+  /** The stage whose definitions it is for; absent for those of no stage, and any other. */
+  readonly stage_id?: string
+}
+
+export interface InStage {
+  readonly stage_id?: string
 }
 
 export interface AliasResult extends Alias {

@@ -5,26 +5,30 @@
  */
 import { isObject, stringifyJson } from '../../codec/json.ts'
 import { processKey, versionKey } from '../../codec/keys.ts'
-import { encodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { decodeRecord, encodeRecord, type ProcessRecord } from '../../codec/records.ts'
+import { partsOf } from '../../core/alias.ts'
 import { nextTurn } from '../../core/clock.ts'
+import { defined } from '../../core/defined.ts'
 import { fault, isFault, type Mistake } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
 import { inSlices } from '../../core/slices.ts'
 import type { ExportSource } from '../../process/export-file.ts'
 import { type ExportItems, exportItems, withId } from '../../process/export-items.ts'
 import { callback_url } from '../../process/templates/path.ts'
+import { variableOfRef } from '../../process/values.ts'
 import type { Store, Tx, View } from '../../store/store.ts'
 import type { GivenSecret } from '../access/secrets.ts'
 import type {
   ImportResult,
   Processes,
-  PutOptions,
+  PutManyOptions,
   PutResult,
   WaitsFor,
 } from '../api/process-api.ts'
 import { migrationOf } from '../tasks/waits.ts'
-import { type Catalog, convIdOf, type Process, putAlias } from '../transactions/catalog.ts'
+import type { Catalog, Process } from '../transactions/catalog.ts'
 import { liveTasksAt } from '../transactions/node-counters.ts'
+import { convIdFrom, putAlias, putStages } from '../transactions/stages.ts'
 import { putVariable, type Variables } from '../transactions/variables.ts'
 import { badDefinition, compileAll, type NewVersion, readJson } from './definitions.ts'
 import type { ProcessParts } from './processes.ts'
@@ -37,7 +41,7 @@ export function newImporter(
 
   async function importAll(
     read: ExportItems,
-    { conv_id, moves = {}, dry_run = false }: PutOptions,
+    { conv_id, moves = {}, dry_run = false, stage }: PutManyOptions,
     known_mistakes: readonly string[] = [],
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
@@ -67,11 +71,15 @@ export function newImporter(
       const puts = versions.map((version, at) =>
         putVersion(tx, catalog, version, {
           ...{ given: moves, isNode },
+          stage_id: stage === 'none' ? null : items.definitions[at]?.stage_id,
           ...{ nonce: nonces[at] as string, now_ms: clock.now_ms() },
         }),
       )
       for (const one of secrets) one?.put(tx)
-      const aliases = items.aliases.map(({ name, conv_id }) => putAlias(tx, { name, conv_id }))
+      putStages(tx, stage === 'none' ? [] : items.stages)
+      const aliases = items.aliases.map(({ name, conv_id, stage_id }) =>
+        putAlias(tx, { name, conv_id, ...defined({ stage_id }) }),
+      )
       const stored = items.variables.map((item) => putVariable(tx, item))
       idle = []
       const processes = versions.map((version, at): PutResult => {
@@ -104,13 +112,13 @@ export function newImporter(
     async put(definition, given = {}) {
       const value = await inSlices(readJson(definition, limits))
       if (!isObject(value)) throw badDefinition(['a definition is one JSON object'])
-      const none = { aliases: [], variables: [], skipped: [], mistakes: [] }
+      const none = { aliases: [], variables: [], stages: [], skipped: [], mistakes: [] }
       const items = { ...none, definitions: [{ definition: value, place: '' }] }
       return (await importAll(items, given)).processes[0] as PutResult
     },
     async putMany(definitions, given = {}) {
       const value = await inSlices(readJson(definitions, limits))
-      const items = exportItems([{ name: undefined, value }], given.map)
+      const items = exportItems([{ name: undefined, value }], given)
       return [...(await importAll(items, given)).processes]
     },
     async importFiles(files, given = {}) {
@@ -126,7 +134,7 @@ export function newImporter(
         await nextTurn()
       }
       if (sources.length === 0 && mistakes.length > 0) throw badDefinition(mistakes)
-      return importAll(exportItems(sources, given.map), given, mistakes)
+      return importAll(exportItems(sources, given), given, mistakes)
     },
   }
 }
@@ -197,13 +205,23 @@ export interface PutHow extends Migrations {
   readonly nonce: string
   readonly now_ms: number
   readonly by?: Pick<ProcessRecord, 'confirmed_by' | 'confirmed_draft'>
+  /** The stage of the process from now on, null for none; absent where it stays. */
+  readonly stage_id?: string | null | undefined
 }
 
 /** Stores the next version of a process, unless nothing has changed. */
 export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutHow): Stored {
   const { conv_id, hash, graph } = next
   const old = catalog.find(tx, conv_id)
-  if (old?.record.hash === hash) return { version: old.record.version, state: 'unchanged' }
+  const stage_id = how.stage_id === undefined ? old?.record.stage_id : how.stage_id
+  const in_stage = stage_id ? { stage_id } : {}
+  if (old?.record.hash === hash) {
+    const { stage_id: before, ...kept } = old.record
+    const { version } = kept
+    if (before === in_stage.stage_id) return { version, state: 'unchanged' }
+    tx.put(processKey(conv_id), encodeRecord({ ...kept, ...in_stage }))
+    return { version, state: 'updated' }
+  }
   const version = (old?.record.version ?? 0) + 1
   const stubs = [...graph.nodes.values()].filter(({ is_stub }) => is_stub).length
   const record: ProcessRecord = {
@@ -219,6 +237,7 @@ export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutH
     change_ms: how.now_ms,
     ...(old?.record.owner === undefined ? {} : { owner: old.record.owner }),
     ...how.by,
+    ...in_stage,
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))
@@ -275,16 +294,20 @@ function pendingMigrations(
 }
 
 /** References that this view does not resolve. */
-function waitsFor(view: View, { graph }: NewVersion, given: Variables): WaitsFor {
+function waitsFor(view: View, { graph, conv_id }: NewVersion, given: Variables): WaitsFor {
+  const bytes = view.get(processKey(conv_id)) as Buffer
+  const { stage_id } = decodeRecord<ProcessRecord>(bytes)
   const missing = new Set(
     graph.target_conv_ids
-      .map((named) => convIdOf(view, named))
+      .map((named) => convIdFrom(view, named, stage_id))
       .filter((conv_id) => view.get(processKey(conv_id)) === undefined),
   )
   return {
     handlers: graph.missing_handlers,
-    variables: graph.variables.filter((name) => given.of(view, name) === undefined),
-    aliases: [...missing].filter((id) => id.startsWith('@')).map((name) => name.slice(1)),
+    variables: graph.variables
+      .filter((name) => given.of(view, name, stage_id) === undefined)
+      .map(variableOfRef),
+    aliases: [...missing].filter((id) => id.startsWith('@')).map((id) => partsOf(id.slice(1)).name),
     processes: [...missing].filter((id) => !id.startsWith('@')),
   }
 }
@@ -293,6 +316,6 @@ function waitWarnings({ aliases, processes, variables }: WaitsFor): string[] {
   return [
     ...aliases.map((name) => `alias @${name} is not there: import it or set it`),
     ...processes.map((conv_id) => `process ${conv_id} is not there`),
-    ...variables.map((name) => `variable @${name} has no value`),
+    ...variables.map((name) => `variable ${/^[0-9]+$/.test(name) ? '' : '@'}${name} has no value`),
   ]
 }

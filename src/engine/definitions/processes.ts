@@ -25,6 +25,7 @@ import {
   noTasks,
   type ProcessRecord,
 } from '../../codec/records.ts'
+import { inStage } from '../../core/alias.ts'
 import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
@@ -36,18 +37,11 @@ import type { ProcessDetails, Processes, ProcessInfo } from '../api/process-api.
 import type { Handlers } from '../jobs/handlers.ts'
 import { faultOf, noProcess } from '../tasks/task-rules.ts'
 import { nodeWaits } from '../tasks/waits.ts'
-import {
-  aliasName,
-  type Catalog,
-  compileStored,
-  convIdOf,
-  listAliases,
-  type Process,
-  putAlias,
-} from '../transactions/catalog.ts'
+import { aliasName, type Catalog, compileStored, type Process } from '../transactions/catalog.ts'
 import { countsByNode, liveTasksOf } from '../transactions/node-counters.ts'
 import type { Parts } from '../transactions/parts.ts'
 import { allIn, removeAll } from '../transactions/scans.ts'
+import { convIdOf, listAliases, putAlias } from '../transactions/stages.ts'
 import { hashOf } from './definitions.ts'
 import { changedWebhook, newNonce, webhookInfo } from './webhooks.ts'
 
@@ -136,8 +130,8 @@ export function newProcesses(
       addresses.onProcessChanged(conv_id)
     },
     aliases: () => store.view(listAliases),
-    async setAlias(given, to) {
-      const alias = { name: aliasName(given), conv_id: convId(to) }
+    async setAlias(given, to, { stage_id } = {}) {
+      const alias = { name: aliasName(given), conv_id: convId(to), ...defined({ stage_id }) }
       const result = await store.update((tx) => {
         requireProcess(tx, catalog, alias.conv_id)
         return putAlias(tx, alias)
@@ -145,8 +139,8 @@ export function newProcesses(
       onChanged(alias.conv_id)
       return result
     },
-    async removeAlias(given) {
-      const name = aliasName(given)
+    async removeAlias(given, { stage_id } = {}) {
+      const name = inStage(aliasName(given), stage_id)
       const conv_id = await store.update((tx) => {
         const named = convIdOf(tx, `@${name}`)
         tx.del(aliasKey(name))

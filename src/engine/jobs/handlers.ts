@@ -5,7 +5,9 @@
  * (final).
  */
 import { levels_around_data } from '../../codec/json.ts'
+import { processKey } from '../../codec/keys.ts'
 import { docOfPlain, type PlainBounds, plainBounds } from '../../codec/plain-value.ts'
+import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import type { Clock } from '../../core/clock.ts'
 import { isFault } from '../../core/faults.ts'
 import type { Limits } from '../../core/limits.ts'
@@ -13,7 +15,7 @@ import type { GraphNode } from '../../process/graph.ts'
 import type { JobOutcome } from '../../process/logic.ts'
 import type { View } from '../../store/store.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from '../api/handler-api.ts'
-import { convIdOf } from '../transactions/catalog.ts'
+import { convIdFrom, convIdOf } from '../transactions/stages.ts'
 import type { Job } from './job-dispatcher.ts'
 
 export interface Handlers {
@@ -40,6 +42,14 @@ interface Scopes {
   everywhere: string | undefined
   readonly by_process: Map<string, string>
   readonly by_alias: Map<string, string>
+}
+
+/** Whether the alias is the process's, of no stage or of its own. */
+function isNamed(view: View, alias: string, conv_id: string): boolean {
+  if (convIdOf(view, alias) === conv_id) return true
+  const bytes = view.get(processKey(conv_id))
+  const { stage_id } = bytes === undefined ? {} : decodeRecord<ProcessRecord>(bytes)
+  return stage_id !== undefined && convIdFrom(view, alias, stage_id) === conv_id
 }
 
 export interface HandlersOptions {
@@ -70,7 +80,7 @@ export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Han
     const own = scopes.by_process.get(conv_id)
     if (own !== undefined) return own
     for (const [alias, name] of scopes.by_alias) {
-      if (convIdOf(view, alias) === conv_id) return name
+      if (isNamed(view, alias, conv_id)) return name
     }
     return scopes.everywhere
   }
@@ -95,7 +105,7 @@ export function newHandlers({ clock, limits, given = {} }: HandlersOptions): Han
         const own = by_process.get(conv_id)
         if (own !== undefined) names.push(own)
         for (const [alias, name] of by_alias) {
-          if (convIdOf(view, alias) === conv_id) names.push(name)
+          if (isNamed(view, alias, conv_id)) names.push(name)
         }
       }
       return names

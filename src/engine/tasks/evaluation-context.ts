@@ -6,7 +6,8 @@ import { is_live, type TaskRecord } from '../../codec/task-record.ts'
 import type { JsonValue } from '../../core/model.ts'
 import type { EvaluationContext, RootName, TargetProcess } from '../../process/logic.ts'
 import type { Can } from '../api/process-api.ts'
-import { convIdOf, type Process } from '../transactions/catalog.ts'
+import type { Process } from '../transactions/catalog.ts'
+import { convIdFrom } from '../transactions/stages.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
 import { readableTask, taskIdOfRef } from './task-store.ts'
 
@@ -79,8 +80,8 @@ const context_members: EvaluationContext & ThisType<TaskContext> = {
     return process && this.context.engine.callbackUrl(process, node_id)
   },
   variable(name) {
-    const { view, engine } = this.context
-    return engine.variables.of(view, name)
+    const { context, process } = this
+    return context.engine.variables.of(context.view, name, process.record.stage_id)
   },
 }
 
@@ -106,12 +107,13 @@ export function resolveTarget(
   can: Can,
 ): Process | undefined {
   const { view } = context
-  const conv_id = convIdOf(view, target.conv_id)
+  const { stage_id } = process.record
+  const conv_id = convIdFrom(view, target.conv_id, stage_id)
   const covered =
     !target.is_from_template ||
     (task.user_id === undefined
       ? conv_id === process.conv_id ||
-        process.graph.target_conv_ids.some((named) => convIdOf(view, named) === conv_id)
+        process.graph.target_conv_ids.some((named) => convIdFrom(view, named, stage_id) === conv_id)
       : (context.grantBits(task.user_id, conv_id) & grant_bits[can]) !== 0)
   return covered ? context.process(conv_id) : undefined
 }

@@ -19,7 +19,8 @@ import type {
   Task,
 } from '../../core/model.ts'
 import type { View } from '../../store/store.ts'
-import { convIdOf, type Process } from '../transactions/catalog.ts'
+import type { Process } from '../transactions/catalog.ts'
+import { convIdOf } from '../transactions/stages.ts'
 import type { ReadContext, Transaction } from '../transactions/transaction.ts'
 import { beginOp } from '../transactions/transaction-queue.ts'
 import { advance, enterNode, migrateTask } from './advance.ts'

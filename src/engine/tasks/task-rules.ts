@@ -5,6 +5,7 @@
 import { digestOf, mergeDocs } from '../../codec/doc-text.ts'
 import { bytesOf } from '../../codec/json.ts'
 import { is_live, type TaskRecord } from '../../codec/task-record.ts'
+import { shownConvId } from '../../core/alias.ts'
 import { type Fault, fault, type OpFaultCode } from '../../core/faults.ts'
 import type { Doc, Ref } from '../../core/model.ts'
 import type { Process } from '../transactions/catalog.ts'
@@ -127,7 +128,8 @@ export function damaged(obj_id: string): OpRefusal {
 }
 
 export function accessDenied(user: string | undefined, conv_id: string): OpRefusal {
-  return { code: 'access_denied', description: `user: ${user ?? '-'}, conv_id: ${conv_id}` }
+  const description = `user: ${user ?? '-'}, conv_id: ${shownConvId(conv_id)}`
+  return { code: 'access_denied', description }
 }
 
 export function noProcess(conv_id: string): OpRefusal {

@@ -1,18 +1,10 @@
 /**
- * A cache of processes by conv_id, and their aliases. Each transaction reads the process record; a
+ * A cache of processes by conv_id. Each transaction reads the process record; a
  * cached process is valid only for the same bytes, so a rolled-back change leaves no stale graph.
  */
 import { parseStored } from '../../codec/json.ts'
-import {
-  aliasKey,
-  aliasOfKey,
-  type Key,
-  keysOfType,
-  processKey,
-  versionKey,
-} from '../../codec/keys.ts'
+import { type Key, processKey, versionKey } from '../../codec/keys.ts'
 import { decodeRecord, type ProcessRecord } from '../../codec/records.ts'
-import { inStage, partsOf } from '../../core/alias.ts'
 import { fault } from '../../core/faults.ts'
 import { limitTable } from '../../core/limits.ts'
 import type { JsonObject } from '../../core/model.ts'
@@ -20,9 +12,7 @@ import { compileProcess } from '../../process/compile-process.ts'
 import { alias_chars_max } from '../../process/definition-limits.ts'
 import type { Graph } from '../../process/graph.ts'
 import { isAliasName } from '../../process/values.ts'
-import type { Tx, View } from '../../store/store.ts'
-import type { Alias, AliasResult } from '../api/process-api.ts'
-import { allIn } from './scans.ts'
+import type { View } from '../../store/store.ts'
 
 export interface Process {
   readonly conv_id: string
@@ -101,27 +91,6 @@ export function compileStored(
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }
   return { graph, definition }
-}
-
-/** Resolves `@name`. Other ids, and unknown aliases, are returned as they are. */
-export function convIdOf(view: View, conv_id: string): string {
-  if (!conv_id.startsWith('@')) return conv_id
-  const { name, stage } = partsOf(conv_id.slice(1))
-  return view.get(aliasKey(inStage(name, stage)))?.toString('utf8') ?? conv_id
-}
-
-export function listAliases(view: View): Alias[] {
-  return allIn(view, keysOfType('alias')).map(({ key, value }) => ({
-    name: aliasOfKey(key),
-    conv_id: value.toString('utf8'),
-  }))
-}
-
-export function putAlias(tx: Tx, { name, conv_id }: Alias): AliasResult {
-  const old = tx.get(aliasKey(name))?.toString('utf8')
-  if (old === conv_id) return { name, conv_id, state: 'unchanged' }
-  tx.put(aliasKey(name), Buffer.from(conv_id))
-  return { name, conv_id, state: old === undefined ? 'created' : 'updated' }
 }
 
 /** Strips the `@`. Throws `not_possible` for an invalid name. */

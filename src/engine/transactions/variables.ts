@@ -1,8 +1,10 @@
 /**
- * Variables that definitions read as `{{env_var[@name]}}`. Given ones (`EngineOptions.variables`,
- * `setVariables`) live in memory only and take precedence over imported ones in the file. They may
- * be secrets, so failure descriptions mask them.
+ * Variables that definitions read as `{{env_var[@name]}}`, or by number. Given ones
+ * (`EngineOptions.variables`, `setVariables`) live in memory only and take precedence over imported
+ * ones in the file, in every stage. They may be secrets, so failure descriptions mask them.
  */
+
+import { aboutOf, describedText, encodeDescribed } from '../../codec/described.ts'
 import {
   isNumberToken,
   isObject,
@@ -13,15 +15,22 @@ import {
 } from '../../codec/json.ts'
 import { variableKey } from '../../codec/keys.ts'
 import { docOfPlain, type PlainBounds } from '../../codec/plain-value.ts'
+import { inStage, partsOf } from '../../core/alias.ts'
+import { defined } from '../../core/defined.ts'
+import { fault } from '../../core/faults.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import type { VariableItem } from '../../process/export-file.ts'
+import { variableRef } from '../../process/values.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { GivenVariables, VariableResult } from '../api/process-api.ts'
 
 export interface Variables {
   /** Throws a TypeError for a value that is not plain JSON. */
   give(variables: GivenVariables): void
-  of(view: View, name: string): JsonValue | undefined
+  /**
+   * `name` as `variableRef` makes it. Looked up in the stage, then among those of no stage.
+   */
+  of(view: View, name: string, stage_id?: string): JsonValue | undefined
   masked(text: string): string
 }
 
@@ -43,13 +52,29 @@ export function newVariables(bounds: PlainBounds, first: GivenVariables = {}): V
 
   return {
     give,
-    of(view, name) {
+    of(view, ref, stage_id) {
+      const { name, stored } = storedVariable(view, ref, stage_id)
       if (Object.hasOwn(given, name)) return given[name]
-      const stored = view.get(variableKey(name))
-      return stored === undefined ? undefined : parseStored(stored.toString('utf8'))
+      return stored === undefined ? undefined : parseStored(describedText(stored))
     },
     masked: (text) => secrets.reduce(withoutSecret, text),
   }
+}
+
+/** Where a variable of this reference stands; one of an unknown number has that as its name. */
+function storedVariable(
+  view: View,
+  ref: string,
+  stage_id: string | undefined,
+): { readonly name: string; readonly stored: Buffer | undefined } {
+  const { name: number } = partsOf(ref)
+  const by_number = number === ref ? undefined : view.get(variableKey(ref))?.toString('utf8')
+  if (by_number !== undefined) {
+    return { name: partsOf(by_number).name, stored: view.get(variableKey(by_number)) }
+  }
+  const there =
+    stage_id === undefined ? undefined : view.get(variableKey(inStage(number, stage_id)))
+  return { name: number, stored: there ?? view.get(variableKey(number)) }
 }
 
 function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValue {
@@ -60,18 +85,42 @@ function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValu
   throw new TypeError(mistake.replace('data.value', () => `variable @${name.replace(/^@/, '')}`))
 }
 
-/** Stores an imported variable. A secret has no value; it removes a stored one. */
-export function putVariable(tx: Tx, { name, value }: VariableItem): VariableResult {
-  const key = variableKey(name)
+/**
+ * Stores an imported variable, and under its number the place of it. A secret has no value; it
+ * removes a stored one. Throws `bad_definition` where its number is another variable's.
+ */
+export function putVariable(
+  tx: Tx,
+  { name, value, stage_id, obj_id, place }: VariableItem,
+): VariableResult {
+  const staged = inStage(name, stage_id)
+  const key = variableKey(staged)
+  const of = { name, ...defined({ stage_id }) }
+  if (obj_id !== undefined) putNumber(tx, obj_id, staged, place)
   if (value === undefined) {
     tx.del(key)
-    return { name, state: 'not_stored' }
+    return { ...of, state: 'not_stored' }
   }
   const text = stringifyJson(value)
-  const old = tx.get(key)?.toString('utf8')
-  if (old === text) return { name, state: 'unchanged' }
-  tx.put(key, Buffer.from(text))
-  return { name, state: old === undefined ? 'created' : 'updated' }
+  const old = tx.get(key)
+  const before = old && describedText(old)
+  if (before === text) return { ...of, state: 'unchanged' }
+  tx.put(key, encodeDescribed(text, old && aboutOf(old)))
+  return { ...of, state: before === undefined ? 'created' : 'updated' }
+}
+
+function putNumber(tx: Tx, obj_id: string, staged: string, place: string): void {
+  const key = variableKey(variableRef(obj_id))
+  const other = tx.get(key)?.toString('utf8')
+  if (other === staged) return
+  const { name, stage } = partsOf(other ?? staged)
+  const is_other = name !== partsOf(staged).name
+  if (other !== undefined && is_other && tx.get(variableKey(other)) !== undefined) {
+    const where = stage === undefined ? 'in the file' : `of stage ${stage} in the file`
+    const mistake = `${place}variable ${obj_id} is @${name} ${where} already`
+    throw fault('bad_definition', mistake, { mistakes: [mistake] })
+  }
+  tx.put(key, Buffer.from(staged))
 }
 
 const masked_chars_min = 8

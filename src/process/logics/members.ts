@@ -4,6 +4,7 @@
  * reported to the compiler, one that a template gives is not (`TargetProcess` in logic.ts).
  */
 import { isObject } from '../../codec/json.ts'
+import { inStage } from '../../core/alias.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
 import { id_chars_max } from '../definition-limits.ts'
 import type { TargetProcess } from '../logic.ts'
@@ -105,8 +106,19 @@ export type TargetProcessTerm = (expansion: Expansion) => TargetProcess | undefi
 /** A ref or a node id for one task; undefined where it is missing or the expansion failed. */
 export type IdTerm = (expansion: Expansion) => string | undefined
 
-/** Reads `conv_id`. A template that gives no process id fails the expansion. */
-export function readTargetProcess({ conv_id }: JsonObject, report: Report): TargetProcessTerm {
+/**
+ * Reads `conv_id`, and the `stage_id` in which an alias is looked up. A template that gives no
+ * process id fails the expansion.
+ */
+export function readTargetProcess(
+  { conv_id, stage_id }: JsonObject,
+  report: Report,
+): TargetProcessTerm {
+  const stage = idText(stage_id)
+  const staged = (id: string): string =>
+    id.startsWith('@') && stage !== undefined && /^[1-9][0-9]*$/.test(stage)
+      ? `@${inStage(id.slice(1), stage)}`
+      : id
   const text = idText(conv_id)
   if (text === undefined) {
     expected(report, 'conv_id', conv_id, 'the id of a process')
@@ -114,8 +126,8 @@ export function readTargetProcess({ conv_id }: JsonObject, report: Report): Targ
   }
   const template = compileTemplate(text, report, 'conv_id')
   if (template.constant !== undefined) {
-    const target = { conv_id: template.constant, is_from_template: false }
-    if (processId(text) !== undefined) report.targetProcess(text)
+    const target = { conv_id: staged(template.constant), is_from_template: false }
+    if (processId(text) !== undefined) report.targetProcess(staged(text))
     else report.mistake(`conv_id ${quoted(text)} is no id of a process`)
     return () => target
   }
@@ -124,7 +136,7 @@ export function readTargetProcess({ conv_id }: JsonObject, report: Report): Targ
     if (expansion.failure !== undefined) return undefined
     const id = processId(value)
     if (id === undefined) return failConversion(expansion, 'conv_id', value ?? text, 'conv_id')
-    return { conv_id: id, is_from_template: true }
+    return { conv_id: staged(id), is_from_template: true }
   }
 }
 

@@ -7,7 +7,7 @@
  * - `node[id].count`, `.name`, `.public_callback_corezoid`: live tasks, a running sum, the callback
  *   address of a node; `conv[id].node[id].…`: the same of another process;
  * - `conv[id].ref[ref].…`: the data of another task;
- * - `env_var[@name]`: a variable.
+ * - `env_var[@name]`, `env_var[number]`: a variable.
  *
  * A process that the task may not read fails the expansion. A template as name or index gives one
  * key, never more of a path. Only own members are found: `__proto__` is a name like any other.
@@ -16,7 +16,7 @@ import { isObject, objectOf } from '../../codec/json.ts'
 import type { JsonValue } from '../../core/model.ts'
 import { rootNames, type TargetProcess } from '../logic.ts'
 import { quoted } from '../report.ts'
-import { isIdLength, parsedValue, processId, textOf } from '../values.ts'
+import { isIdLength, parsedValue, processId, textOf, variableRef } from '../values.ts'
 import {
   deeper,
   type Expansion,
@@ -142,20 +142,16 @@ function readConv(cursor: TemplateCursor, end: PathEnd): Term {
 
 function readVariable(cursor: TemplateCursor, end: PathEnd): Term {
   const variable = readIndex(cursor)
-  if (typeof variable === 'string') cursor.variable(variableName(variable))
+  if (typeof variable === 'string') cursor.variable(variableRef(variable))
   const keys = readKeys(cursor, end, [])
   return (expansion) => {
     const name = keyOf(variable, expansion)
     if (name === undefined) return undefined
-    const value = expansion.context.variable(variableName(name))
+    const value = expansion.context.variable(variableRef(name))
     // A path into a text reads it as JSON: exports write the values of variables as text.
     const is_json = typeof value === 'string' && keys.length > 0
     return follow(is_json ? parsedValue(value) : value, keys, expansion)
   }
-}
-
-function variableName(written: string): string {
-  return written.replace(/^@/, '')
 }
 
 /** Parses the keys that follow and appends them to `keys`. */

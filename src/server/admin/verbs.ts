@@ -49,6 +49,11 @@ interface Has {
   readonly has: string
 }
 
+interface Named {
+  readonly name: string
+  readonly stage_id?: string
+}
+
 interface Grant extends ById {
   readonly user: string
 }
@@ -100,10 +105,10 @@ export const adminVerbs = {
   'process.resume': (engine: Engine, args: ById) => done(engine.processes.resume(args.id)),
   'process.remove': (engine: Engine, args: ById) => done(engine.processes.remove(args.id)),
   'process.aliases': (engine: Engine, _args: object) => engine.processes.aliases(),
-  'process.setAlias': (engine: Engine, args: ById & { readonly name: string }) =>
-    engine.processes.setAlias(args.name, args.id),
-  'process.removeAlias': (engine: Engine, args: { readonly name: string }) =>
-    done(engine.processes.removeAlias(args.name)),
+  'process.setAlias': (engine: Engine, args: ById & Named) =>
+    engine.processes.setAlias(args.name, args.id, args),
+  'process.removeAlias': (engine: Engine, args: Named) =>
+    done(engine.processes.removeAlias(args.name, args)),
 
   'task.apply': applyTasks,
   'task.show': showTask,
