@@ -416,6 +416,26 @@ test('a refused confirm is tried again by the same signed bytes once its mistake
   assert.equal((await post(confirm))?.version, 2)
 })
 
+test('long warnings of many nodes leave an answer that is kept, and its repeat is the same', async () => {
+  const http = await openHttp()
+  await using served = { ...http, [Symbol.asyncDispose]: http.close }
+  const { secret } = await served.engine.users.add({ id: ann, administer: true })
+  const title = 'ж'.repeat(255)
+  const extra = { [`{{${'ж'.repeat(200)}`]: 'x' }
+  const logics = [{ type: 'set_param', extra, extra_type: {}, err_node_id: 'end' }, go('end')]
+  const ops = Array.from({ length: 200 }, () => ({ ...create, obj_type: 0, title, logics }))
+  const timestamp = String(Math.floor(served.engine.clock.now_ms() / 1000))
+  const signing = { user: ann, secret, version: 2, timestamp } as const
+  await served.send(JSON.stringify({ ops }), signing)
+  const body = JSON.stringify({ ops: [{ ...confirm, id: 'ж'.repeat(10_000) }] })
+  const first = await served.send(body, signing)
+  const [answer] = (JSON.parse(first.body) as { ops: Entry[] }).ops
+  assert.equal(answer?.version, 2)
+  const warnings = answer?.warnings as Record<string, string[]>
+  assert.match(String(warnings['1234']?.at(-1)), /^and [0-9]+ more$/)
+  assert.equal((await served.send(body, signing)).body, first.body)
+})
+
 test('a request confirms two drafts that it edits, and no more', async () => {
   await using setting = await overHttp(2)
   const pair = (version: number): Json[] => [

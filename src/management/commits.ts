@@ -2,7 +2,7 @@
  * Ops on drafts as a whole, and on confirmed versions: confirm, show, list, delete. Nobody but its
  * user sees a draft; administrators may show and delete the drafts of others.
  */
-import { isObject, stringifyJson } from '../codec/json.ts'
+import { bytesOf, isObject, stringifyJson } from '../codec/json.ts'
 import { isFault, type Mistake } from '../core/faults.ts'
 import type { Caller, JsonObject, JsonValue } from '../core/model.ts'
 import { newNonce } from '../engine/definitions/webhooks.ts'
@@ -126,19 +126,24 @@ function movesIn(act: Act): Record<string, string> {
   return move as Record<string, string>
 }
 
-/** Of an answer, which is kept for a repeat. */
+/** Of an answer, which is kept for a repeat in 64 KiB. */
 const texts_max = 100
 const text_chars_max = 200
+const texts_bytes_max = 20_000
 
 function byNode(conv_id: string, found: readonly Mistake[]): Record<string, string[]> {
   const texts = new Map<string, string[]>()
+  let bytes = 0
+  let count = 0
   for (const { node_id = conv_id, text } of found.slice(0, texts_max)) {
-    const list = texts.get(node_id) ?? []
-    list.push(messageOf(text))
-    texts.set(node_id, list)
+    const message = messageOf(text)
+    bytes += bytesOf(node_id) + bytesOf(JSON.stringify(message))
+    if (bytes > texts_bytes_max) break
+    texts.set(node_id, [...(texts.get(node_id) ?? []), message])
+    count++
   }
-  if (found.length > texts_max) {
-    texts.set(conv_id, [...(texts.get(conv_id) ?? []), `and ${found.length - texts_max} more`])
+  if (count < found.length) {
+    texts.set(conv_id, [...(texts.get(conv_id) ?? []), `and ${found.length - count} more`])
   }
   return Object.fromEntries(texts)
 }
