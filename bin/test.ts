@@ -75,7 +75,7 @@ const kinds: Readonly<Record<string, Kind>> = {
         'postgres-server',
         'store-postgres',
       ],
-      ...['database-errors', 'hand-over'],
+      ...['database-errors', 'db-call', 'db-call-mysql', 'hand-over'],
     ],
   },
   browser: {

@@ -13,6 +13,7 @@ import { type Limits, limitsWith } from './core/limits.ts'
 import { version } from './core/version.ts'
 import { nodeKeyFault } from './engine/access/encryption-key.ts'
 import { keyCheckIn } from './engine/access/secrets.ts'
+import type { GivenDatabases } from './engine/api/database-api.ts'
 import type { Engine, EngineOptions } from './engine/api/engine-api.ts'
 import { startEngine } from './engine/engine.ts'
 import { checkFormat, format, format_key, formatIn } from './engine/file/format.ts'
@@ -83,12 +84,15 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
     const standby = is_memory ? undefined : options.commit_log?.standby
     const admin = standby && (await adminOfNode(file, { ...standby, emit }, socket, chance))
+    const databases = options.databases && (await databasesOf(options.databases))
     const executors = newExecutors({
       ...{ limits, clock, chance, handlers },
       allow_hosts: options.allow_hosts ?? [],
+      databases: databases?.instances,
     })
     const parts = {
       ...{ path: file.path, clock, chance, key_path: file.key_path, handlers, executors },
+      db_call: databases?.db_call,
       failure: () => failure,
       failed,
     }
@@ -141,6 +145,15 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     await file.close().finally(events.close)
     throw refused(error)
   }
+}
+
+/** Loads what only an engine with databases needs. */
+async function databasesOf(given: GivenDatabases) {
+  const { readDatabases } = await import('./executors/databases/instances.ts')
+  const { dbCallKind } = await import('./process/logics/db-call.ts')
+  const instances = readDatabases(given)
+  const dialects = [...instances].map(([name, { driver }]) => [name, driver] as const)
+  return { instances, db_call: dbCallKind(new Map(dialects)) }
 }
 
 /** Where the data is, and what to undo at the close, the last step first. */

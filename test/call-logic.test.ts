@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../src/core/model.ts'
-import type { CallRequest, EvaluationContext, JobOutcome, Logic } from '../src/process/logic.ts'
+import type {
+  CallRequest,
+  EvaluationContext,
+  JobOrder,
+  JobOutcome,
+  Logic,
+} from '../src/process/logic.ts'
 import { logicTable } from '../src/process/logics/table.ts'
 import { contextOf, notes } from './support/logic-context.ts'
 
@@ -330,7 +336,7 @@ function answered(
   assert.deepEqual(mistakes, [])
   // As the engine's contexts, whose members are on their prototype.
   const context: EvaluationContext = Object.create(contextOf(data, { task_bytes_max }))
-  const command = logic.job?.finish(context, context.doc, outcome)
+  const command = logic.job?.finish(context, ordered(context), outcome)
   if (command?.command === 'set') return command.doc.text
   return command?.command === 'fail'
     ? `${command.error_type} ${command.tag}: ${command.description}`
@@ -590,8 +596,12 @@ for (const [what, outcome, becomes] of debugged) {
   test(`a failure with debug_info keeps ${what}`, () => {
     const { logic } = compiled({ debug_info: true })
     const context = contextOf('{"a":1,"__conveyor_api_debug__":{"http_res_code":200}}')
-    const command = logic.job?.finish(context, context.doc, outcome)
+    const command = logic.job?.finish(context, ordered(context), outcome)
     assert.ok(command?.command === 'fail')
     assert.equal(command.doc?.text, becomes)
   })
+}
+
+function ordered({ doc }: EvaluationContext): JobOrder {
+  return { job: 'handler', handler: '', is_awaited: false, doc }
 }

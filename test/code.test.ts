@@ -119,7 +119,11 @@ describe('the result applied to the data of that time', () => {
   function finish(ordered: string, outcome: JobOutcome, now: string) {
     const logic = apiCode.compile({ src: '', err_node_id: 'a' }, notes())
     const context = contextOf(now, { task_bytes_max: limit })
-    const command = logic.job?.finish(context, docOfText(ordered), outcome)
+    const command = logic.job?.finish(
+      context,
+      { job: 'code', src: '', libraries: [], doc: docOfText(ordered) },
+      outcome,
+    )
     assert.ok(command)
     return command
   }

@@ -23,6 +23,7 @@ const letters: Readonly<Record<HistoryWhy, string>> = {
   fail: 'F',
   handler: 'H',
   call: 'A',
+  db: 'D',
   code: 'K',
   copy: 'Y',
   rpc: 'P',

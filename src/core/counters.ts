@@ -9,7 +9,7 @@ import type { OpResult, Status } from './model.ts'
 
 const op_kinds = ['create', 'modify', 'show', 'cancel', 'retry', 'other'] as const
 export const server_names = ['http', 'http_sync', 'grpc', 'operator', 'admin', 'library'] as const
-export const job_kinds = ['code', 'call', 'handler'] as const
+export const job_kinds = ['code', 'call', 'db', 'handler'] as const
 /**
  * How an attempt of a job ended: `repeated` will be retried, `gave_up` was the last retry, `failed`
  * would fail again, `expired` waited too long for a slot, `aborted` was cut off by the close and is

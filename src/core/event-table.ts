@@ -66,6 +66,7 @@ export const eventTable = {
   handler_repeats: warn('a handler has failed and is called again'),
   call_gave_up: warn('a call has failed, and its task goes on in the error node'),
   call_repeats: debug('a call has failed and is made again'),
+  query_failed: warn('a query has failed, and its task goes on in the error node'),
   code_failed: info('code has failed, and its task goes on in the error node'),
   handler_unused: warn('no node of the process waits for the handler'),
   job_aborted: warn('a job is aborted at the close, and will be done again'),

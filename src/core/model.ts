@@ -157,6 +157,7 @@ export type HistoryWhy =
   | 'count'
   | 'handler'
   | 'call'
+  | 'db'
   | 'code'
   | 'queue'
   | 'reply'

@@ -23,6 +23,7 @@ import { bugReporter, type Emit, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
+import type { DbCallKind } from '../process/logic.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './access/addresses.ts'
 import { openBindings } from './access/certificate-bindings.ts'
@@ -75,6 +76,8 @@ export interface EngineParts {
   readonly early_events?: readonly EventName[]
   readonly executors: Executors
   readonly handlers: Handlers
+  /** Where there are databases. */
+  readonly db_call?: DbCallKind | undefined
 }
 
 /** Starts an engine on a store whose format was checked (open.ts). */
@@ -89,7 +92,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   if (tracing !== undefined && !tracing.hasSdk()) emit('traces_without_sdk', {})
   const end_listeners = new Set<(task: Task) => void>()
   const count_listeners = new Set<(key: Key) => void>()
-  const catalog = newCatalog()
+  const catalog = newCatalog(parts.db_call)
   const flow_counters = newFlowCounters(clock.now_ms, () => chance.fraction())
   const engine_context: EngineContext = {
     catalog,
@@ -102,6 +105,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     areEndsWatched: () => end_listeners.size > 0,
     count_listeners,
     is_traced: tracing !== undefined,
+    db_call: parts.db_call,
     flow: flow_counters,
   }
   const { variables } = engine_context

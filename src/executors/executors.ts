@@ -1,6 +1,6 @@
 /**
- * The executors of jobs: sandboxed code, HTTP calls, and the embedder's handlers; the first two
- * load at first use. Each job counts against concurrency limits and waits while one is full.
+ * The executors of jobs: sandboxed code, HTTP calls, queries, and the embedder's handlers; all but
+ * the last load at first use. Each job counts against concurrency limits and waits while one is full.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'
@@ -11,6 +11,8 @@ import type { CallExecutor } from './call.ts'
 import { isCallFailure } from './call-failure.ts'
 import { hostOf, readAllowHosts, readUrl } from './call-resolver.ts'
 import type { CodeExecutor } from './code.ts'
+import type { QueryExecutor } from './databases/executor.ts'
+import type { Instances } from './databases/instances.ts'
 
 export interface ExecutorsOptions {
   readonly limits: Limits
@@ -19,6 +21,7 @@ export interface ExecutorsOptions {
   /** `host:port` entries that may be called although their address is not public. */
   readonly allow_hosts: readonly string[]
   readonly handlers: Handlers
+  readonly databases?: Instances | undefined
 }
 
 interface ConcurrencyLimit {
@@ -33,18 +36,23 @@ const until_handled: JobRetry = { attempts_max: Number.POSITIVE_INFINITY, backof
 
 /** Throws a RangeError that names a malformed entry of `allow_hosts`. */
 export function newExecutors(options: ExecutorsOptions): Executors {
-  const { limits, clock, chance, allow_hosts, handlers } = options
+  const { limits, clock, chance, allow_hosts, handlers, databases = new Map() } = options
   readAllowHosts(allow_hosts)
   const own_urls = new Set<string>()
   const running = new Map<string, number>()
   let code: Promise<CodeExecutor> | undefined
   let call: Promise<CallExecutor> | undefined
+  let queries: Promise<QueryExecutor> | undefined
 
   function limitsOf(order: JobOrder, logic_key: string): readonly ConcurrencyLimit[] {
     if (order.job === 'code') return [{ name: 'code', max: limits.code_threads_max }]
     if (order.job === 'handler') {
       const max = handlers.find(order.handler)?.threads_max ?? (order.is_awaited ? -1 : 0)
       return [{ name: `handler ${order.handler}`, max }]
+    }
+    if (order.job === 'db') {
+      const { instance } = order
+      return [{ name: `db ${instance}`, max: databases.get(instance)?.max ?? 0 }]
     }
     const { url, threads_max } = order.request
     const read = readUrl(url)
@@ -76,10 +84,16 @@ export function newExecutors(options: ExecutorsOptions): Executors {
       )
       return (await call).run(order.request, job)
     },
+    async db(order, job) {
+      queries ??= import('./databases/executor.ts').then(({ newQueryExecutor }) =>
+        newQueryExecutor(databases, limits, clock),
+      )
+      return (await queries).run(order, job)
+    },
     allowCalls: (start) => void own_urls.add(new URL(start).href),
     handler: (order, job) => handlers.run(order.handler, job),
     retryOf(order) {
-      if (order.job === 'code') return once
+      if (order.job === 'code' || order.job === 'db') return once
       if (order.job === 'call') return order.request.retry
       return handlers.find(order.handler) ?? (order.is_awaited ? until_handled : once)
     },
@@ -98,6 +112,7 @@ export function newExecutors(options: ExecutorsOptions): Executors {
     async close() {
       await (await code)?.close()
       await (await call)?.close()
+      ;(await queries)?.close()
     },
   }
 }

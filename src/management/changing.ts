@@ -120,11 +120,12 @@ function highestConvId(view: Act['tx']['store']): number {
   return ids.reduce<number>((max, id) => (typeof id === 'number' && id > max ? id : max), 0)
 }
 
-function compiled({ engine }: Act, definition: JsonObject): Graph {
+function compiled({ engine, tx }: Act, definition: JsonObject): Graph {
   const { graph, mistakes } = compileProcess(
     definition,
     engine.limits,
     engine.process_parts.handlers.mayRun,
+    tx.engine.db_call,
   )
   if (graph === undefined) throw refusal(mistakes[0] as string)
   return graph

@@ -18,6 +18,7 @@ import {
 import { brokenNode, compileNode, type HandlerRules } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import type { CompileResult, Graph, GraphNode, NodeName } from './graph.ts'
+import type { DbCallKind } from './logic.ts'
 import { quoted, type Report } from './report.ts'
 
 /** A mistake inside a node, which refuses the definition only where a task can reach the node. */
@@ -43,14 +44,16 @@ interface Findings {
 /**
  * Compiles one process object of the process format. What is wrong inside a node is a mistake where
  * a task can reach the node, and warned of where none can. So is a logic type that this program
- * does not run, unless `isHandled` says that the embedder has a handler for it.
+ * does not run, unless `isHandled` says that the embedder has a handler for it; `db_call` is the
+ * kind of that type where there are databases.
  */
 export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled?: IsHandled,
+  db_call?: DbCallKind,
 ): CompileResult {
-  return atOnce(compileInSlices(definition, limits, isHandled))
+  return atOnce(compileInSlices(definition, limits, isHandled, db_call))
 }
 
 type IsHandled = (type: string, conv_id: string | undefined) => boolean
@@ -60,6 +63,7 @@ export function* compileInSlices(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled: IsHandled = () => false,
+  db_call?: DbCallKind,
 ): Sliced<CompileResult> {
   const mistakes: string[] = []
   const warnings: string[] = []
@@ -82,6 +86,7 @@ export function* compileInSlices(
       notRun: (text, handler_type) =>
         in_nodes.push({ id, text: place + text, is_broken: false, handler_type }),
       isReachable: () => reachable.has(id),
+      db_call,
     }
     nodes.set(id, compileNode(node, nodeReport(place, id, findings), rules))
     yield

@@ -162,8 +162,22 @@ export interface LogicJob {
   /** The order, from the data when the job starts; a command where no order can be made. */
   order(context: EvaluationContext): JobOrder | Command
   /** What the outcome does to the task; `context` has the data when the outcome arrives. */
-  finish(context: EvaluationContext, order_doc: Doc, outcome: JobOutcome): Command
+  finish(context: EvaluationContext, order: JobOrder, outcome: JobOutcome): Command
+  /**
+   * Of a query: the `instance_id` that it names, empty for none. A handler of the logic's type runs
+   * in place of it, where one is registered.
+   */
+  readonly instance?: string
 }
+
+/** The language of a database. */
+export type SqlDialect = 'postgres' | 'mysql'
+
+/**
+ * Makes the kind of `db_call`, for an engine with databases. `is_checked`: mistakes of the query
+ * refuse the definition; otherwise a task fails by them.
+ */
+export type DbCallKind = (is_checked: boolean) => LogicKind
 
 /** A logic of a compiled graph. */
 export interface Logic extends CompiledLogic {
@@ -182,6 +196,15 @@ export type JobOrder =
       readonly doc: Doc
     }
   | { readonly job: 'call'; readonly request: CallRequest; readonly doc: Doc }
+  /** One statement with its bound values, for a database of the operator. */
+  | {
+      readonly job: 'db'
+      readonly instance: string
+      readonly text: string
+      readonly values: readonly (string | null)[]
+      readonly time_ms_max: number
+      readonly doc: Doc
+    }
   /** The embedder's own function, registered under `handler`. */
   | {
       readonly job: 'handler'

@@ -26,6 +26,7 @@ const words: Readonly<
   callback: 'callback',
   turn: 'its next turn',
   queue: 'a task that takes it from the queue',
+  db: 'database',
   code: 'code',
   nothing: 'nothing: it stays here until it is moved',
 }

@@ -6,6 +6,7 @@ import type { ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, flag, type Given, isOn, json_flag, text } from '../verb.ts'
+import { databases_flag } from './databases-file.ts'
 import { log_level_flag } from './log.ts'
 
 const limit_flags: readonly Flag[] = limitNames.map((name) => ({
@@ -66,6 +67,7 @@ export const serve_flags: readonly Flag[] = [
     'variables FILE',
     'what {{env_var[@name]}} gives: a JSON object; read again when it changes',
   ),
+  databases_flag,
   {
     ...commit_log_flag,
     says: 'be a node of a cluster: the commit log in PostgreSQL (postgres://USER@HOST:PORT/NAME)',

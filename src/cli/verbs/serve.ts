@@ -10,6 +10,7 @@ import { openEngine } from '../../open.ts'
 import { engineOptionsFrom, heldFault } from '../admin-connection.ts'
 import { type Exit, exits, isRangeError, unreachableError, usageError } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
+import { databasesOf } from '../serve/databases-file.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
 import { limitsOf, replayOf, serve_flags, staleAgeOf, tracingOf } from '../serve/flags.ts'
 import { printClosed, printListening } from '../serve/listening.ts'
@@ -60,6 +61,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
         return risks
       },
       ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
+      databases: await databasesOf(given),
     }
     // Each tenure but the first opens a data file that this process has closed.
     let probe = true
@@ -90,6 +92,7 @@ interface Setup {
   readonly replay: EngineOptions['replay']
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
+  readonly databases: Awaited<ReturnType<typeof databasesOf>>
   emitRisksOnce(engine: Engine): Promise<void>
   readonly probe: boolean
 }
@@ -97,11 +100,13 @@ interface Setup {
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
   const { given, io, log, wanted, limits, replay, variables, tracing, emitRisksOnce } = setup
+  const { databases } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing, probe: setup.probe },
     ...(tenure && { commit_log: tenure.commit_log, stale_reads: staleReads(setup, tenure) }),
     ...(replay && { replay }),
     ...(variables && { variables: variables.first }),
+    ...(databases && { databases }),
   })
   const stopWatching = variables?.watch(engine, log.emit)
   const watchdog = killIfHung(engine, io, log)

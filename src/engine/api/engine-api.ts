@@ -17,6 +17,7 @@ import type { ProcessDefinition, ProcessTypes } from '../../process/process-type
 import type { CommitLogSource } from '../../store/commit-log/source.ts'
 import type { BackupFile } from '../../store/store.ts'
 import type { Changes } from './change-api.ts'
+import type { GivenDatabases } from './database-api.ts'
 import type { Drafts } from './draft-api.ts'
 import type { GivenHandlers, Handler, HandlerOptions } from './handler-api.ts'
 import type { GivenVariables, Processes } from './process-api.ts'
@@ -87,6 +88,11 @@ export interface EngineOptions {
    * listening HTTP server.
    */
   readonly public_url?: string | undefined
+  /**
+   * The databases that `db_call` logics may query, by the `instance_id` that they name; default
+   * none, and such a logic needs a handler. Each is `pg` or, to be installed, `mysql2`.
+   */
+  readonly databases?: GivenDatabases
   /** `host:port` entries that calls may reach although their address is not public. */
   readonly allow_hosts?: readonly string[]
   /**

@@ -19,6 +19,7 @@ import {
 } from '../../process/definition-limits.ts'
 import type { DefinitionItem } from '../../process/export-file.ts'
 import type { Graph } from '../../process/graph.ts'
+import type { DbCallKind } from '../../process/logic.ts'
 import { idText } from '../../process/values.ts'
 import { hideSecret } from '../../process/webhook-lock.ts'
 import type { Handlers } from '../jobs/handlers.ts'
@@ -88,6 +89,7 @@ export function* compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
   handlers: Pick<Handlers, 'mayRun'>,
+  db_call: DbCallKind | undefined,
 ): Sliced<{ versions: NewVersion[]; mistakes: Mistake[]; warnings: Mistake[] }> {
   const versions: NewVersion[] = []
   const mistakes: Mistake[] = []
@@ -95,7 +97,7 @@ export function* compileAll(
   const places = new Map<string, string>()
   for (const { definition, place } of items) {
     const lock_secret = hideSecret(definition)
-    const compiled = yield* compileInSlices(definition, limits, handlers.mayRun)
+    const compiled = yield* compileInSlices(definition, limits, handlers.mayRun, db_call)
     const { graph, warnings } = compiled
     const named = idText(definition.obj_id)
     const of = defined({ conv_id: named })

@@ -38,6 +38,7 @@ export function newImporter(
   parts: ProcessParts,
 ): Pick<Processes, 'put' | 'putMany' | 'importFiles'> {
   const { store, catalog, limits, chance, clock, addresses, handlers, emit, onChanged } = parts
+  const { db_call } = parts.engine
 
   async function importAll(
     read: ExportItems,
@@ -46,7 +47,7 @@ export function newImporter(
   ): Promise<ImportResult> {
     const items = conv_id === undefined ? read : withId(read, String(conv_id))
     const { versions, mistakes, warnings } = await inSlices(
-      compileAll(items.definitions, limits, handlers),
+      compileAll(items.definitions, limits, handlers, db_call),
     )
     const refuse = (reason: unknown): never => {
       throw isFault(reason) && warnings.length > 0 ? Object.assign(reason, { warnings }) : reason

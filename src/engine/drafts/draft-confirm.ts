@@ -28,7 +28,7 @@ export interface Ahead extends Compiled {
   readonly of: string
 }
 
-type CompileParts = Pick<ProcessParts, 'limits' | 'handlers'>
+type CompileParts = Pick<ProcessParts, 'limits' | 'handlers' | 'engine'>
 
 const stateOf = ({ conv_id, user, record }: Draft): string =>
   JSON.stringify([conv_id, user, record])
@@ -52,7 +52,7 @@ export async function compiledAhead(
 }
 
 function* compileMade(
-  { limits, handlers }: CompileParts,
+  { limits, handlers, engine }: CompileParts,
   conv_id: string,
   { definition, lost }: Made,
 ): Sliced<Compiled> {
@@ -61,6 +61,7 @@ function* compileMade(
     [{ definition, place: '' }],
     limits,
     handlers,
+    engine.db_call,
   )
   const [next] = versions
   const all = [...mistakes]
@@ -109,12 +110,12 @@ export function confirmIn(
   },
   how: ConfirmHow,
 ): Confirmed {
-  const { catalog, addresses, handlers, emit, limits } = parts
+  const { catalog, addresses, handlers, emit } = parts
   const { conv_id, user, record } = draft
   requireBase(tx, draft, process.record)
   const compiled = isOf(ahead, draft)
     ? ahead
-    : atOnce(compileMade({ limits, handlers }, conv_id, madeBy(tx, draft)))
+    : atOnce(compileMade(parts, conv_id, madeBy(tx, draft)))
   const { next, mistakes, warnings } = compiled
   if (next === undefined) throw Object.assign(badDefinition(mistakes), { warnings })
   const before = handlersIn(tx, handlers, process)

@@ -1,5 +1,5 @@
 /**
- * Dispatches jobs (code, calls, handlers) to their executors, each at least once, after the commit
+ * Dispatches jobs (code, calls, queries, handlers) to their executors, each at least once, after the commit
  * that listed it. The outbox lists open jobs with their start times, job-queue picks the next one,
  * and this file tracks those in flight.
  *
@@ -35,6 +35,7 @@ import {
 export interface Executors {
   code(order: Extract<JobOrder, { job: 'code' }>, job: Job): Promise<JobOutcome>
   call(order: Extract<JobOrder, { job: 'call' }>, job: Job): Promise<JobOutcome>
+  db(order: Extract<JobOrder, { job: 'db' }>, job: Job): Promise<JobOutcome>
   handler(order: Extract<JobOrder, { job: 'handler' }>, job: Job): Promise<JobOutcome>
   retryOf(order: JobOrder): JobRetry
   /** Calls may reach URLs with this prefix, although their address is not public. */
@@ -76,13 +77,18 @@ export interface JobDispatcher {
 const backoff_ms_max = 300_000
 const aborted_ms_max = 1_000
 
-const expired_call: JobOutcome = {
-  outcome: 'failed',
-  error_type: 'hardware',
-  tag: 'api_expire_query',
-  description:
-    'Expire task to API, please check your api for correct answer, ' +
+const expired_call = expired(
+  'api_expire_query',
+  'Expire task to API, please check your api for correct answer, ' +
     'or increase max_threads for connections',
+)
+const expired_query = expired(
+  'db_call_expire_query',
+  'it has waited too long for a connection of its database; raise `max` of the instance',
+)
+
+function expired(tag: string, description: string): JobOutcome {
+  return { outcome: 'failed', error_type: 'hardware', tag, description }
 }
 
 /** A job in flight, and its failure until logged. */
@@ -195,7 +201,8 @@ export function newJobDispatcher(
     if (order.job === 'none') return finish(due, undefined, release)
     const span = due.is_expired ? undefined : traces?.beginJob(due)
     const traced = span === undefined ? job : { ...job, trace: span.context }
-    const outcome = due.is_expired ? expired_call : await execute(order, traced, span)
+    const expired_outcome = order.job === 'db' ? expired_query : expired_call
+    const outcome = due.is_expired ? expired_outcome : await execute(order, traced, span)
     if (span !== undefined) traces?.endJob(span, outcome)
     if (is_stopped || (job.signal.aborted && outcome.outcome === 'failed')) {
       counters.countJob(order.job, 'aborted')
@@ -218,6 +225,7 @@ export function newJobDispatcher(
   function execute(order: JobOrder, job: Job, span: Span | undefined): Promise<JobOutcome> {
     if (order.job === 'code') return executors.code(order, job)
     if (order.job === 'call') return executors.call(order, job)
+    if (order.job === 'db') return executors.db(order, job)
     if (traces === undefined) return executors.handler(order, job)
     return traces.under(span, () => executors.handler(order, job))
   }

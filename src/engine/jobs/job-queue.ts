@@ -5,15 +5,17 @@
  * bounded time. Parked jobs are hints: each is read again before it starts.
  */
 import { after, type Key, keysOfType, outboxKey, outboxOfKey } from '../../codec/keys.ts'
+import type { TaskRecord } from '../../codec/task-record.ts'
 import type { Limits } from '../../core/limits.ts'
 import type { Task } from '../../core/model.ts'
 import type { TraceContext } from '../../core/tracing.ts'
 import { steps_max } from '../../process/definition-limits.ts'
-import type { Command, JobOrder } from '../../process/logic.ts'
+import type { Command, JobOrder, Logic } from '../../process/logic.ts'
 import { evaluationContextOf } from '../tasks/evaluation-context.ts'
 import { readableTask } from '../tasks/task-store.ts'
 import { viewTask } from '../tasks/task-view.ts'
 import { migrationTarget } from '../tasks/waits.ts'
+import type { Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
 import { newParkedJobs } from './parked-jobs.ts'
 
@@ -224,7 +226,7 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
   if (process === undefined || process.record.status === 'paused') return undefined
   if (migrationTarget(process, task) !== undefined) return undefined
   const logic = process.graph.nodes.get(node_id)?.logics[logic_at]
-  const made = logic?.job?.order(evaluationContextOf(context, process, task))
+  const made = orderOf(context, process, task, logic)
   const order =
     made !== undefined && 'job' in made
       ? withHandler(context, conv_id, made)
@@ -236,6 +238,20 @@ function dueJobOf(context: ReadContext, obj_id: string): DueJob | undefined {
     trace: task.trace,
     is_expired: false,
   }
+}
+
+/** A handler is called in place of a query, where one is registered. */
+function orderOf(
+  context: ReadContext,
+  process: Process,
+  task: TaskRecord,
+  logic: Logic | undefined,
+): JobOrder | Command | undefined {
+  if (logic?.job?.instance !== undefined) {
+    const handler = context.engine.handlerName(context.view, process.conv_id, logic.type)
+    if (handler !== undefined) return { job: 'handler', handler, is_awaited: true, doc: task.doc }
+  }
+  return logic?.job?.order(evaluationContextOf(context, process, task))
 }
 
 /** The order with its registered handler, or the most specific one. */

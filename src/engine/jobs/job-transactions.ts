@@ -1,7 +1,7 @@
 /**
  * Ends an attempt of a job: applies its outcome or lists it again, if the task still waits for it,
  * and logs it. Handler errors are logged in part; calls with cause, status and host; code, whose
- * texts come from data, with the tag only.
+ * texts come from data, with the tag only, and so a query that the database has refused.
  */
 import { defined } from '../../core/defined.ts'
 import type { EventFields, EventName } from '../../core/event-table.ts'
@@ -48,7 +48,7 @@ function advanceWith(
   const command =
     order.job === 'none'
       ? order.command
-      : outcome && logic?.job?.finish(evaluationContextOf(tx, process, task), order.doc, outcome)
+      : outcome && logic?.job?.finish(evaluationContextOf(tx, process, task), order, outcome)
   advance(tx, process, draft, command === undefined ? 0 : task.logic_at, command)
 }
 
@@ -82,6 +82,7 @@ type Doable = Exclude<DueJob['order'], { job: 'none' }>
 export const failure_events = {
   code: { failed: 'code_failed', repeats: 'code_failed' },
   call: { failed: 'call_gave_up', repeats: 'call_repeats' },
+  db: { failed: 'query_failed', repeats: 'query_failed' },
   handler: { failed: 'handler_failed', repeats: 'handler_repeats' },
 } as const satisfies Record<Doable['job'], Record<'failed' | 'repeats', EventName>>
 
@@ -114,6 +115,15 @@ export function failureFields(
   if (order.job === 'call') {
     const status = outcome.outcome === 'done' ? outcome.status : outcome.figures?.status
     return { ...fields, ...attempts, error, status, host: hostOf(order) }
+  }
+  if (order.job === 'db') {
+    const is_of_data = outcome.outcome === 'failed' && outcome.error_type === 'software'
+    return {
+      ...fields,
+      ...attempts,
+      error: is_of_data ? undefined : error,
+      instance: order.instance,
+    }
   }
   const thrown_in = outcome.thrown_in && shown(outcome.thrown_in)
   return { ...fields, ...attempts, error, thrown_in }

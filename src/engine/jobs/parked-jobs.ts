@@ -1,6 +1,6 @@
 /**
- * Jobs parked because a concurrency limit is reached: per limit, oldest first. A call expires after
- * a bounded time, also if parked again. Memory is bounded per limit and in all; of jobs beyond that
+ * Jobs parked because a concurrency limit is reached: per limit, oldest first. A call or a query
+ * expires after a bounded time, also if parked again. Memory is bounded per limit and in all; of jobs beyond that
  * only the first time is kept, from which the list is read again.
  */
 import type { Limits } from '../../core/limits.ts'
@@ -31,6 +31,8 @@ interface ParkedJob {
   readonly at_ms: number
   readonly order: { readonly job: JobOrder['job'] | 'none' }
 }
+
+const expiring: readonly ParkedJob['order']['job'][] = ['call', 'db']
 
 /** Parked jobs for each job that may run at once (`jobs_max`): for one limit, and for all. */
 const parked_each = 128
@@ -71,7 +73,7 @@ export function newParkedJobs({
       line.add(obj_id)
       lines.set(limit, line)
       parked.set(obj_id, { at_ms, limit })
-      if (order.job !== 'call' || expiries.get(obj_id)?.at_ms === at_ms) return
+      if (!expiring.includes(order.job) || expiries.get(obj_id)?.at_ms === at_ms) return
       expiries.delete(obj_id)
       expiries.set(obj_id, { at_ms, expires_ms: now_ms + call_wait_ms_max })
     },

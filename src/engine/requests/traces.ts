@@ -178,6 +178,10 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
         const named = { name: 'conveyor.handler', kind: 'internal' } as const
         return tracing.begin({ ...named, parent: trace, attributes: handled })
       }
+      if (order.job === 'db') {
+        const queried = { ...attributes, 'conveyor.instance': order.instance }
+        return tracing.begin({ name: 'db', kind: 'client', parent: trace, attributes: queried })
+      }
       const { method, url } = order.request
       const called = { ...attributes, 'http.request.method': method, ...serverOf(masked(url)) }
       return tracing.begin({ name: method, kind: 'client', parent: trace, attributes: called })

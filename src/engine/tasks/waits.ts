@@ -63,7 +63,8 @@ export function migrationOf(
 export interface TaskWait {
   /**
    * `callback`: a modify; `turn`: the engine's next turn; `reply`: the task `obj_id`; `queue`:
-   * another task that takes it; `timer`: `due_ms`; `handler`, `call` and `code`: their answer.
+   * another task that takes it; `timer`: `due_ms`; `handler`, `call`, `db` and `code`: their
+   * answer.
    */
   readonly for:
     | 'callback'
@@ -73,6 +74,7 @@ export interface TaskWait {
     | 'timer'
     | 'handler'
     | 'call'
+    | 'db'
     | 'code'
     | 'nothing'
   readonly due_ms?: number
@@ -93,6 +95,7 @@ export function nodeWaits({ logics, time_semaphors }: GraphNode): string[] {
   const waits = logics.flatMap(({ type, waits_for, job }) => {
     if (waits_for !== undefined) return [waits_for]
     if (job === undefined) return []
+    if (job.instance !== undefined) return ['db']
     return [type === 'api' ? 'call' : type === 'api_code' ? 'code' : `handler ${type}`]
   })
   return time_semaphors.length === 0 ? waits : [...waits, 'timer']
@@ -153,6 +156,7 @@ function jobWait(
   const title = (logic?.waits_for === 'callback' ? node?.title : logic?.type) ?? '-'
   const handler = engine.handlerName(view, process.conv_id, title)
   if (logic?.type === 'api_code' && handler === undefined) return { for: 'code', ...attempt }
+  if (logic?.job?.instance !== undefined && handler === undefined) return { for: 'db', ...attempt }
   return {
     for: 'handler',
     handler: handler ?? title,

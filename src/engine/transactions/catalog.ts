@@ -11,6 +11,7 @@ import type { JsonObject } from '../../core/model.ts'
 import { compileProcess } from '../../process/compile-process.ts'
 import { alias_chars_max } from '../../process/definition-limits.ts'
 import type { Graph } from '../../process/graph.ts'
+import type { DbCallKind } from '../../process/logic.ts'
 import { isAliasName } from '../../process/values.ts'
 import type { View } from '../../store/store.ts'
 
@@ -38,13 +39,15 @@ interface Known {
   readonly process: Process
 }
 
-export function newCatalog(): Catalog {
+/** `db_call` is the kind of that type, where there are databases. */
+export function newCatalog(db_call?: DbCallKind): Catalog {
   const known = new Map<string, Known>()
   let expected: ReadonlyMap<string, Expected> = new Map()
 
   function graphOf(view: View, conv_id: string, { hash, version }: ProcessRecord): Graph {
     const ready = expected.get(conv_id)
-    return ready?.hash === hash ? ready.graph : compileStored(view, conv_id, version).graph
+    if (ready?.hash === hash) return ready.graph
+    return compileStored(view, conv_id, version, db_call).graph
   }
 
   return {
@@ -82,11 +85,12 @@ export function compileStored(
   view: View,
   conv_id: string,
   version: number,
+  db_call?: DbCallKind,
 ): { readonly graph: Graph; readonly definition: JsonObject } {
   const text = view.get(versionKey(conv_id, version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${version} is missing`)
   const definition = parseStored(text) as JsonObject
-  const { graph, mistakes } = compileProcess(definition, widest, () => true)
+  const { graph, mistakes } = compileProcess(definition, widest, () => true, db_call)
   if (graph === undefined) {
     throw new Error(`process ${conv_id}: the stored definition does not compile: ${mistakes[0]}`)
   }

@@ -72,7 +72,7 @@ export function handlerJob(
       is_awaited: isAwaited(),
       doc: context.doc,
     }),
-    finish(context, _order_doc, outcome) {
+    finish(context, _order, outcome) {
       if (outcome.outcome === 'failed') return fail('handler', outcome, err_node_id)
       const doc = mergeDocs(context.doc, docOfText(outcome.text))
       const description = oversize(doc, context.task_bytes_max)

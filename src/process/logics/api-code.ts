@@ -44,11 +44,11 @@ export const apiCode: LogicKind = {
           libraries,
           doc: has_root ? withRoot(context) : context.doc,
         }),
-        finish(context, order_doc, outcome) {
+        finish(context, order, outcome) {
           if (outcome.outcome === 'failed') return fail('code', outcome, err_node_id)
           const after = parseData(outcome.text)
           if (typeof after === 'string') return malformed(after)
-          const before = objectOf(order_doc)
+          const before = objectOf(order.doc)
           if (has_root) setMember(after, root_name, before[root_name] as JsonValue)
           const diff = diffData(before, after)
           const doc = docOfValue(applyDiff(objectOf(context.doc), diff))

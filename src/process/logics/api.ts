@@ -31,7 +31,7 @@ export const api: LogicKind = {
           if (request === undefined) return failedExpansion('api', expansion, err_node_id, tags)
           return { job: 'call', request, doc: context.doc }
         },
-        finish(given, _order_doc, outcome) {
+        finish(given, _order, outcome) {
           const context = is_debugged ? withFigures(given, outcome.figures) : given
           const result = outcome.outcome === 'failed' ? outcome : responseOf(context, outcome)
           if ('text' in result) return { command: 'set', doc: result, err_node_id }

@@ -210,6 +210,7 @@ export async function modelHarness(
     return {
       code: hold,
       call: hold,
+      db: hold,
       handler: hold,
       retryOf(order) {
         if (order.job === 'call') return order.request.retry

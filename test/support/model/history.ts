@@ -4,6 +4,7 @@
  * data and history, counts, the order of all changes.
  */
 import assert from 'node:assert/strict'
+import type { JobKind } from '../../../src/core/counters.ts'
 import { isFault } from '../../../src/core/faults.ts'
 import type { OpResult } from '../../../src/core/model.ts'
 import type { JobOutcome } from '../../../src/process/logic.ts'
@@ -491,23 +492,23 @@ function assertCode(ran: JobOutcome, text: string): void {
   assert.deepEqual(data, JSON.parse(text))
 }
 
-const failures: Readonly<
-  Record<'code' | 'call' | 'handler', readonly (readonly [string, 'hardware' | 'software'])[]>
-> = {
-  code: [
-    ['code_timeout', 'software'],
-    ['code_executing_error', 'software'],
-  ],
-  call: [
-    ['api_bad_answer', 'software'],
-    ['api_expire_query', 'hardware'],
-    ['api_fatal_error', 'hardware'],
-  ],
-  handler: [
-    ['handler_error', 'software'],
-    ['handler_timeout', 'hardware'],
-  ],
-}
+const failures: Readonly<Record<JobKind, readonly (readonly [string, 'hardware' | 'software'])[]>> =
+  {
+    code: [
+      ['code_timeout', 'software'],
+      ['code_executing_error', 'software'],
+    ],
+    call: [
+      ['api_bad_answer', 'software'],
+      ['api_expire_query', 'hardware'],
+      ['api_fatal_error', 'hardware'],
+    ],
+    db: [['db_call_timeout', 'hardware']],
+    handler: [
+      ['handler_error', 'software'],
+      ['handler_timeout', 'hardware'],
+    ],
+  }
 
 async function advance(run: Run): Promise<void> {
   const { random, harness, world } = run

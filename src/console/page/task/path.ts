@@ -18,6 +18,7 @@ const along: readonly HistoryEntry['why'][] = [
   'callback',
   'handler',
   'call',
+  'db',
   'code',
   'queue',
   'reply',

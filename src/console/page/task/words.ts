@@ -74,6 +74,7 @@ const long_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>
       : `It waits for the handler “${handler}”.`,
   ],
   call: ({ host }) => [`It waits for the answer of ${host ?? 'an HTTP call'}.`],
+  db: () => ['It waits for the answer of a database.'],
   code: () => ['It waits until its code has run.'],
   nothing: () => ['It waits for nothing: it stays in this node until it is moved or canceled.'],
 }
@@ -83,6 +84,12 @@ const helps: readonly (readonly [string, string])[] = [
   ['handler_timeout', 'See why the handler takes so long, then retry it.'],
   ['handler_task_size', 'The handler returned more data than a task may hold: let it return less.'],
   ['handler', 'See the log for the line of the error, fix the handler, then retry it.'],
+  ['db_call_connection', 'See whether the database is up and takes its user, then retry it.'],
+  ['db_call_timeout', 'See why the database takes so long for this query, then retry it.'],
+  ['db_call_expire', 'Raise how many connections the database may have, then retry it.'],
+  ['db_call_instance', 'Give the server the database that the node names, then retry it.'],
+  ['db_call_size', 'The query gives more than a task may hold: let it return less.'],
+  ['db_call', 'Fix the query or the data that it is made of, then retry it.'],
   ['code', 'Fix the code of the node or the data that it reads, then retry it.'],
   ['api_bad_answer', 'See whether the other side answers again, then retry it.'],
   [
@@ -131,6 +138,7 @@ const why_words: Readonly<Record<HistoryWhy, string>> = {
   count: 'created by a count',
   handler: 'handler answered',
   call: 'call answered',
+  db: 'database answered',
   code: 'code has run',
   queue: 'taken from the queue',
   reply: 'reply came',

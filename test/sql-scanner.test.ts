@@ -1,0 +1,175 @@
+/** Statements of `db_call`: what becomes a parameter, and where no template can be. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { JsonObject } from '../src/core/model.ts'
+import type { SqlDialect } from '../src/process/logic.ts'
+import { dbCallKind } from '../src/process/logics/db-call.ts'
+import { contextOf, notes } from './support/logic-context.ts'
+
+const databases = new Map<string, SqlDialect>([
+  ['7', 'postgres'],
+  ['shop', 'mysql'],
+])
+const data = {
+  id: 7,
+  name: "O'Brien",
+  sql: "x'; drop table t; --",
+  yes: true,
+  nil: null,
+  list: [1, 'a'],
+  exact: '1.10',
+}
+
+function compiled(definition: JsonObject, is_checked = true) {
+  const report = notes()
+  const logic = dbCallKind(databases)(is_checked).compile(definition, report)
+  return { logic, ...report }
+}
+
+/** The statement and its values, or the first mistake. */
+function boundIn(instance_id: string | number, query: string, more: JsonObject = {}): string {
+  const { logic, mistakes } = compiled({ instance_id, query, ...more })
+  if (mistakes[0] !== undefined) return mistakes[0]
+  const made = logic.job?.order(contextOf(data))
+  if (made === undefined) return 'no order'
+  if ('command' in made) return made.command === 'fail' ? `${made.tag}: ${made.description}` : '?'
+  return made.job === 'db' ? `${made.text} ← ${JSON.stringify(made.values)}` : made.job
+}
+
+/** [query, PostgreSQL, MySQL]; one result stands for both, with `$1` for `?`. */
+const bound: readonly (readonly [query: string, postgres: string, mysql?: string])[] = [
+  ['select 1', 'select 1 ← []'],
+  ['select 1;', 'select 1; ← []'],
+  ['select 1; -- the end\n;', 'select 1; -- the end\n; ← []'],
+  ['select * from t where id = {{id}}', 'select * from t where id = $1 ← ["7"]'],
+  ["select * from t where n = '{{name}}'", `select * from t where n = $1 ← ["O'Brien"]`],
+  ["select '{{sql}}'", `select $1 ← ["x'; drop table t; --"]`],
+  ['select {{sql}}', `select $1 ← ["x'; drop table t; --"]`],
+  ["where_ ('a{{id}}b{{yes}}c')", 'where_ ($1) ← ["a7btruec"]'],
+  [
+    "select * from t where n like '%{{name}}''s%'",
+    `select * from t where n like $1 ← ["%O'Brien's%"]`,
+  ],
+  ["select '' , '{{none}}', {{none}}, {{nil}}", `select '' , $1, $2, $3 ← ["",null,null]`],
+  ['select {{yes}}', 'select $1 ← ["true"]', 'select ? ← ["1"]'],
+  ['select {{list}}, {{exact}}', 'select $1, $2 ← ["[1,\\"a\\"]","1.10"]'],
+  [
+    'insert into s.t (a, b) values ({{id}}, {{name}})',
+    `insert into s.t (a, b) values ($1, $2) ← ["7","O'Brien"]`,
+  ],
+  [
+    'update t set a = {{id}}, b={{id}} where c in ({{id}},{{id}})',
+    'update t set a = $1, b=$2 where c in ($3,$4) ← ["7","7","7","7"]',
+  ],
+  [
+    'select * from f({{id}}) limit {{id}} offset {{id}}',
+    'select * from f($1) limit $2 offset $3 ← ["7","7","7"]',
+  ],
+  [
+    'select a from t join u on u.id = {{id}} order by a',
+    'select a from t join u on u.id = $1 order by a ← ["7"]',
+  ],
+  [
+    'select case when a={{id}} then {{id}} else -{{id}} end',
+    'select case when a=$1 then $2 else -$3 end ← ["7","7","7"]',
+  ],
+  ['select substring(a from {{id}} for {{id}})', 'select substring(a from $1 for $2) ← ["7","7"]'],
+  ['select a is distinct from {{id}}', 'select a is distinct from $1 ← ["7"]'],
+  [
+    'select {{id}}::int, a[{{id}}], b @> {{list}}',
+    'select $1::int, a[$2], b @> $3 ← ["7","7","[1,\\"a\\"]"]',
+    'select ?::int, a[?], b @> ? ← ["7","7","[1,\\"a\\"]"]',
+  ],
+  [
+    "select $$it's $1; {$$, {{id}}",
+    'select $$it\'s $1; {$$, $1 ← ["7"]',
+    `a quote or comment does not close: "'s $1; {$$, {{…}}"`,
+  ],
+  [
+    "select $q$ ; '$q$, 'a;b', \"c;d\", {{id}}",
+    `select $q$ ; '$q$, 'a;b', "c;d", $1 ← ["7"]`,
+    `a quote or comment does not close: "', \\"c;d\\", {{…}}"`,
+  ],
+  [
+    'select /* ; /* ; */ ; */ {{id}}',
+    'select /* ; /* ; */ ; */ $1 ← ["7"]',
+    'more than one statement: a second one is "*/ {{…}}"',
+  ],
+  ["select e'it\\'s ;', {{id}}", `select e'it\\'s ;', $1 ← ["7"]`],
+  ["select 'it\\'s {{id}}'", `a quote or comment does not close: "'"`, `select ? ← ["it's 7"]`],
+  ["select 'a\\n\\%{{id}}'", 'select $1 ← ["a\\\\n\\\\%7"]', 'select ? ← ["a\\n\\\\%7"]'],
+  ['select "{{id}}"', 'template 1 is in a quoted name', 'select ? ← ["7"]'],
+  [
+    'select interval {{id}} day',
+    'template 1 comes after "interval"',
+    'select interval ? day ← ["7"]',
+  ],
+  [
+    'select a ? {{id}}',
+    'select a ? $1 ← ["7"]',
+    '? is a parameter of its own: write a template there',
+  ],
+  [
+    'select $1, {{id}}',
+    '$1 is a parameter of its own: write a template there',
+    'select $1, ? ← ["7"]',
+  ],
+  ['select 1 # {{id}}', 'select 1 # $1 ← ["7"]', 'template 1 is in a comment'],
+  ['select $.math(1+1), {{ id }}', 'select $1, $2 ← ["2","7"]'],
+  // Where a template would be a name or a piece of SQL.
+  ['select * from {{name}}', 'template 1 is a table of FROM'],
+  ['select * from a, {{name}}', 'template 1 is a table of FROM'],
+  ['select * from a join {{name}} on 1=1', 'template 1 is a table of JOIN'],
+  ['insert into {{name}} values (1)', 'template 1 is a name of INTO'],
+  ['insert into t (a, {{name}}) values (1, 2)', 'template 1 is a column of INTO'],
+  ['update {{name}} set a = 1', 'template 1 is a table of UPDATE'],
+  ['update t set {{name}} = 1', 'template 1 comes after "set"'],
+  ['select a from t order by {{name}}', 'template 1 is a column of ORDER BY'],
+  ['select a from t order by a, {{name}}', 'template 1 is a column of ORDER BY'],
+  ['select a from t order by a {{name}}', 'template 1 comes after "a"'],
+  ['select a from t group by {{name}}', 'template 1 is a column of GROUP BY'],
+  ['select a from t where {{name}}.b = 1', 'template 1 is joined to what is beside it'],
+  ['select t_{{id}} from t', 'template 1 is joined to what is beside it'],
+  ['select {{id}}{{id}}', 'template 1 is joined to what is beside it'],
+  ["select 'a'{{id}}", 'template 1 is joined to what is beside it'],
+  ['select {{name}}(1)', 'template 1 is joined to what is beside it'],
+  ['select t.{{name}}', 'template 1 is joined to what is beside it'],
+  [
+    'select a from `{{name}}`',
+    'a quote or comment does not close: "`{{…}}`"',
+    'template 1 is in a quoted name',
+  ],
+  ['select cast(a as {{name}})', 'template 1 comes after "as"'],
+  ['select a::{{name}}', 'template 1 comes after "::"'],
+  ['select a {{sql}}', 'template 1 comes after "a"'],
+  ['{{sql}}', 'template 1 begins the statement'],
+  ["select date '{{name}}'", 'template 1 comes after "date"'],
+  ["select x'{{name}}'", 'template 1 is in a quoted text with letters or a sign before it'],
+  ['select 1 -- {{id}}', 'template 1 is in a comment'],
+  ['select 1 /* {{id}} */', 'template 1 is in a comment'],
+  ['select 1; select 2; select 3', 'more than one statement: a second one is "select 2; select 3"'],
+  ["select '{{id}}'; drop table t", 'more than one statement: a second one is "drop table t"'],
+  ["select 'a", `a quote or comment does not close: "'a"`],
+  ['select 1 /* a', 'a quote or comment does not close: "/* a"'],
+  ['select "a', `a quote or comment does not close: "\\"a"`],
+  [' -- nothing\n;', 'it is empty'],
+]
+
+for (const [
+  query,
+  postgres,
+  mysql = postgres.replaceAll(/\$[0-9](?= ←|,| |\)|:|\]|$)/g, '?'),
+] of bound) {
+  for (const [instance, expected] of [
+    ['7', postgres],
+    ['shop', mysql],
+  ] as const) {
+    test(`${databases.get(instance)}: ${query}`, () => {
+      const is_statement = expected.includes(' ← ')
+      const says = expected.startsWith('template')
+        ? `query: ${expected}, so no value can be bound there`
+        : `query: ${expected}`
+      assert.equal(boundIn(instance, query), is_statement ? expected : says)
+    })
+  }
+}
