@@ -150,10 +150,10 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
 /** Loads what only an engine with databases needs. */
 async function databasesOf(given: GivenDatabases) {
   const { readDatabases } = await import('./executors/databases/instances.ts')
-  const { dbCallKind } = await import('./process/logics/db-call.ts')
+  const { dbCallKinds } = await import('./process/logics/db-call.ts')
   const instances = readDatabases(given)
   const dialects = [...instances].map(([name, { driver }]) => [name, driver] as const)
-  return { instances, db_call: dbCallKind(new Map(dialects)) }
+  return { instances, db_call: dbCallKinds(new Map(dialects)) }
 }
 
 /** Where the data is, and what to undo at the close, the last step first. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../src/core/model.ts'
 import type { SqlDialect } from '../src/process/logic.ts'
-import { dbCallKind } from '../src/process/logics/db-call.ts'
+import { dbCallKinds } from '../src/process/logics/db-call.ts'
 import { contextOf, notes } from './support/logic-context.ts'
 
 const databases = new Map<string, SqlDialect>([
@@ -22,7 +22,7 @@ const data = {
 
 function compiled(definition: JsonObject, is_checked = true) {
   const report = notes()
-  const logic = dbCallKind(databases)(is_checked).compile(definition, report)
+  const logic = dbCallKinds(databases).kind(is_checked).compile(definition, report)
   return { logic, ...report }
 }
 
@@ -173,3 +173,70 @@ for (const [
     })
   }
 }
+
+/** [definition, its mistakes, its warnings] */
+const definitions: readonly (readonly [JsonObject, string[], string[]])[] = [
+  [{ instance_id: 7, query: 'select 1', timeout: '2.5' }, [], []],
+  [{ instance_id: 7, query: '' }, [], ['query: it is empty']],
+  [{ instance_id: 7 }, [], ['query: it is empty']],
+  [{ instance_id: null, query: 'select 1' }, [], ['instance_id names no database']],
+  [
+    { instance_id: 8, query: 'select * from {{a}}' },
+    [],
+    ['instance_id "8" is not among the databases of this program (--databases)'],
+  ],
+  [{ instance_id: 7, query: 1 }, ['query is 1, a text was expected'], []],
+  [
+    { instance_id: 7, query: 'select 1', timeout: 0 },
+    ['timeout 0 is no number of seconds up to 86400'],
+    [],
+  ],
+  [
+    { instance_id: 7, query: 'select 1', timeout: '{{t}}' },
+    ['timeout "{{t}}" is no number of seconds up to 86400'],
+    [],
+  ],
+  [
+    { instance_id: 7, query: 'select 1', params: 'a' },
+    ['params is "a", an object was expected'],
+    [],
+  ],
+]
+for (const [definition, mistakes, warnings] of definitions) {
+  test(`compiled: ${JSON.stringify(definition)}`, () => {
+    const made = compiled(definition)
+    assert.deepEqual(made.mistakes.slice(0, 1), mistakes)
+    if (mistakes.length === 0) assert.deepEqual(made.warnings, warnings)
+  })
+}
+
+test('params are what the templates of the query find first, with their types', () => {
+  const more = { params: { id: '{{name}}', n: '{{exact}}' }, params_type: { n: 'number' } }
+  const query = 'select {{id}}, {{n}}, {{yes}}'
+  assert.equal(boundIn('7', query, more), `select $1, $2, $3 ← ["O'Brien","1.10","true"]`)
+  const wrong = { params: { n: '{{name}}' }, params_type: { n: 'number' } }
+  assert.match(boundIn('7', query, wrong), /^db_call_wrong_convert_param: Param: n, Value: O'Brien/)
+})
+
+test('a stored definition that was never checked fails a task by its mistake', () => {
+  const definition = { instance_id: 7, query: 'select * from {{a}}' }
+  const { logic, mistakes } = compiled(definition, false)
+  assert.deepEqual(mistakes, [])
+  const made = logic.job?.order(contextOf(data))
+  assert.ok(made !== undefined && 'command' in made && made.command === 'fail')
+  assert.match(made.description, /^template 1 is a table of FROM/)
+})
+
+test('values longer than a task are no values', () => {
+  const { logic } = compiled({ instance_id: 7, query: 'select {{a}}, {{a}}' })
+  const made = logic.job?.order(contextOf({ a: 'x'.repeat(60) }, { task_bytes_max: 100 }))
+  assert.ok(made !== undefined && 'command' in made && made.command === 'fail')
+  assert.equal(made.tag, 'db_call_size_overflow_limit')
+})
+
+test('a long query is scanned in a moment', () => {
+  const texts = ["'a'',", '/* */', '$$', "('", 'a.', '{{a}},'].map((one) => one.repeat(40_000))
+  const began_ms = performance.now()
+  for (const text of texts) for (const id of [7, 'shop']) compiled({ instance_id: id, query: text })
+  assert.ok(performance.now() - began_ms < 5_000)
+})

@@ -19,6 +19,8 @@ export interface ProcessRecord {
   readonly moves: Readonly<Record<string, string>>
   /** How many nodes answer calls from a stub; absent for none. */
   readonly stubs?: number
+  /** The databases that its nodes name; absent for none, and in older files. */
+  readonly instances?: readonly string[]
   /** Absent while its webhook is closed. */
   readonly webhook?: WebhookRecord | undefined
   /** When it was first stored, and when its newest version was; absent in older files. */

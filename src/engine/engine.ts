@@ -23,7 +23,7 @@ import { bugReporter, type Emit, type Events } from '../core/events.ts'
 import { type Fault, fault } from '../core/faults.ts'
 import type { Limits } from '../core/limits.ts'
 import type { Task } from '../core/model.ts'
-import type { DbCallKind } from '../process/logic.ts'
+import type { DbCallKinds } from '../process/logic.ts'
 import type { Store, View } from '../store/store.ts'
 import { newAddresses } from './access/addresses.ts'
 import { openBindings } from './access/certificate-bindings.ts'
@@ -77,7 +77,7 @@ export interface EngineParts {
   readonly executors: Executors
   readonly handlers: Handlers
   /** Where there are databases. */
-  readonly db_call?: DbCallKind | undefined
+  readonly db_call?: DbCallKinds | undefined
 }
 
 /** Starts an engine on a store whose format was checked (open.ts). */

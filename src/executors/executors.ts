@@ -1,6 +1,7 @@
 /**
  * The executors of jobs: sandboxed code, HTTP calls, queries, and the embedder's handlers; all but
- * the last load at first use. Each job counts against concurrency limits and waits while one is full.
+ * the last load at first use. Each job counts against concurrency limits and waits while one is
+ * full.
  */
 import type { Chance, Clock } from '../core/clock.ts'
 import type { Limits } from '../core/limits.ts'

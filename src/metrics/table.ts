@@ -139,7 +139,7 @@ export const metricTable: readonly MetricRow[] = [
   {
     name: 'conveyor_jobs_total',
     type: 'counter',
-    help: 'Attempts of code, calls and handlers, by how they ended.',
+    help: 'Attempts of code, calls, queries and handlers, by how they ended.',
     labels: ['kind', 'result'],
     values: ({ statistics }) => valuesOf(statistics.jobs, measured_jobs),
   },

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../core/model.ts'
 import { type NodeHead, nodeType, parsedOptions } from './compile-head.ts'
 import { node_parts_max, unix_seconds_max } from './definition-limits.ts'
 import type { CountSemaphor, DueTime, GraphNode, TimeSemaphor } from './graph.ts'
-import type { DbCallKind, EvaluationContext, Logic, LogicKind } from './logic.ts'
+import type { DbCallKinds, EvaluationContext, Logic, LogicKind } from './logic.ts'
 import { handlerKind } from './logics/api-callback.ts'
 import { sumNames } from './logics/api-sum.ts'
 import { fail } from './logics/failures.ts'
@@ -34,8 +34,8 @@ export interface HandlerRules {
   notRun(text: string, handler_type: string | undefined): void
   /** Whether a task can reach the node. Known once all nodes are compiled. */
   isReachable(): boolean
-  /** The kind of `db_call`, where there are databases. */
-  readonly db_call: DbCallKind | undefined
+  /** The kinds of `db_call`, where there are databases. */
+  readonly db_call: DbCallKinds | undefined
 }
 
 /** Compiles a node. `report` is one that adds the place of the node to each text. */
@@ -133,7 +133,7 @@ function compileLogics(
 /** Also of a type that nothing runs: a task that an import moves to such a node fails there. */
 function otherKindOf(raw: JsonObject, place: string, rules: HandlerRules): LogicKind {
   if (raw.type === 'db_call' && rules.db_call !== undefined) {
-    return rules.db_call(!rules.isHandled('db_call'))
+    return rules.db_call.kind(!rules.isHandled('db_call'))
   }
   const { text, may_be_handled } = whyNotRun(raw)
   const type = typeof raw.type === 'string' ? raw.type : quoted(raw.type)

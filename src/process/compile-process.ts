@@ -18,8 +18,9 @@ import {
 import { brokenNode, compileNode, type HandlerRules } from './compile-node.ts'
 import { compileParams } from './compile-params.ts'
 import type { CompileResult, Graph, GraphNode, NodeName } from './graph.ts'
-import type { DbCallKind } from './logic.ts'
+import type { DbCallKinds } from './logic.ts'
 import { quoted, type Report } from './report.ts'
+import { idText } from './values.ts'
 
 /** A mistake inside a node, which refuses the definition only where a task can reach the node. */
 interface NodeMistake {
@@ -44,14 +45,14 @@ interface Findings {
 /**
  * Compiles one process object of the process format. What is wrong inside a node is a mistake where
  * a task can reach the node, and warned of where none can. So is a logic type that this program
- * does not run, unless `isHandled` says that the embedder has a handler for it; `db_call` is the
- * kind of that type where there are databases.
+ * does not run, unless `isHandled` says that the embedder has a handler for it; `db_call` has the
+ * kinds of that type where there are databases.
  */
 export function compileProcess(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled?: IsHandled,
-  db_call?: DbCallKind,
+  db_call?: DbCallKinds,
 ): CompileResult {
   return atOnce(compileInSlices(definition, limits, isHandled, db_call))
 }
@@ -63,7 +64,7 @@ export function* compileInSlices(
   definition: JsonObject,
   limits: GraphLimits,
   isHandled: IsHandled = () => false,
-  db_call?: DbCallKind,
+  db_call?: DbCallKinds,
 ): Sliced<CompileResult> {
   const mistakes: string[] = []
   const warnings: string[] = []
@@ -126,10 +127,19 @@ export function* compileInSlices(
     nodes,
     target_conv_ids: [...target_conv_ids],
     variables: [...variables],
+    instances: instancesIn(heads),
     missing_handlers: [...new Set(in_nodes.flatMap(({ handler_type }) => handler_type ?? []))],
     checkParams,
   }
   return { graph, mistakes, mistaken_nodes, warnings }
+}
+
+/** What the `db_call` logics of the nodes name. */
+function instancesIn(heads: Heads): string[] {
+  const queries = [...heads.values()].flatMap(({ raw }) =>
+    listIn(raw, 'logics').filter(({ type }) => type === 'db_call'),
+  )
+  return [...new Set(queries.flatMap(({ instance_id }) => idText(instance_id) ?? []))]
 }
 
 /** The id of the start; undefined where there is none. */

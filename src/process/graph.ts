@@ -73,6 +73,8 @@ export interface Graph {
   readonly target_conv_ids: readonly string[]
   /** The variables that the definition names without a template. */
   readonly variables: readonly string[]
+  /** The databases that the definition names. */
+  readonly instances: readonly string[]
   /** Logic types that wait for a handler of the embedder; no task can reach them. */
   readonly missing_handlers: readonly string[]
 }

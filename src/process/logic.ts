@@ -173,11 +173,13 @@ export interface LogicJob {
 /** The language of a database. */
 export type SqlDialect = 'postgres' | 'mysql'
 
-/**
- * Makes the kind of `db_call`, for an engine with databases. `is_checked`: mistakes of the query
- * refuse the definition; otherwise a task fails by them.
- */
-export type DbCallKind = (is_checked: boolean) => LogicKind
+/** `db_call`, for an engine with databases. */
+export interface DbCallKinds {
+  /** `is_checked`: mistakes of the query refuse the definition; otherwise a task fails by them. */
+  kind(is_checked: boolean): LogicKind
+  /** What an `instance_id` may name. */
+  readonly instances: readonly string[]
+}
 
 /** A logic of a compiled graph. */
 export interface Logic extends CompiledLogic {

@@ -81,6 +81,8 @@ export interface Facts {
   readonly certificates?: readonly CertificateFacts[]
   readonly system: SystemLimits
   readonly backup?: FileFacts | 'missing'
+  /** Of the file of databases: its names, or what is wrong with it. */
+  readonly databases?: readonly string[] | { readonly wrong: string }
 }
 
 export interface DoctorOptions {
@@ -92,6 +94,8 @@ export interface DoctorOptions {
   readonly commit_log: string | undefined
   readonly partition: number
   readonly secret_key: string | undefined
+  /** Undefined where none was named. */
+  readonly databases: Facts['databases'] | undefined
 }
 
 export async function collectFacts(options: DoctorOptions, io: Io): Promise<Facts> {
@@ -106,7 +110,7 @@ export async function collectFacts(options: DoctorOptions, io: Io): Promise<Fact
   const backup = options.backup === undefined ? undefined : await fileAt(options.backup)
   return {
     ...{ now_ms: io.clock.now_ms(), node: io.node, native_faults, is_full, db },
-    ...defined({ public_url, file, key_file, disk }),
+    ...defined({ public_url, file, key_file, disk, databases: options.databases }),
     ...found,
     ...(tls === undefined ? {} : { certificates: await certificateFacts(tls) }),
     ...(options.commit_log === undefined

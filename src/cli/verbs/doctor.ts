@@ -4,6 +4,7 @@
  */
 import type { Check, Level, Verdict } from '../doctor/check.ts'
 import { clusterChecks } from '../doctor/cluster-checks.ts'
+import { databaseChecks } from '../doctor/database-checks.ts'
 import { collectFacts, type Facts } from '../doctor/facts.ts'
 import { fileChecks } from '../doctor/file-checks.ts'
 import { machineChecks } from '../doctor/machine-checks.ts'
@@ -12,16 +13,23 @@ import { fileVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
 import { printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
+import { databases_flag, databasesOf } from '../serve/databases-file.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
 import { clean, columns } from '../text.ts'
 import { dbOf, flag, type Given, isOn, text } from '../verb.ts'
 
-const checks: readonly Check[] = [...fileChecks, ...machineChecks, ...clusterChecks]
+const checks: readonly Check[] = [
+  ...fileChecks,
+  ...databaseChecks,
+  ...machineChecks,
+  ...clusterChecks,
+]
 
 export const doctorVerb = fileVerb('doctor', {
   flags: [
     flag('full', 'walk every invariant of the file too, as `check` does', { no_env: true }),
     flag('tls DIR', 'the certificates that `serve --tls` reads'),
+    databases_flag,
     flag('public-url URL', 'the address that `serve --public-url` has'),
     flag('backup FILE', 'the newest backup, whose age is checked', { no_env: true }),
     commit_log_flag,
@@ -39,6 +47,17 @@ export const doctorVerb = fileVerb('doctor', {
   run: examine,
 })
 
+async function databaseNames(given: Given): Promise<Facts['databases']> {
+  try {
+    const found = await databasesOf(given)
+    return found && Object.keys(found)
+  } catch (error) {
+    const { code, message } = error as Error & { readonly code?: string }
+    if (code !== 'usage') throw error
+    return { wrong: message }
+  }
+}
+
 interface Row extends Verdict {
   readonly name: string
 }
@@ -51,6 +70,7 @@ async function examine(given: Given, io: Io): Promise<Exit> {
       is_full: isOn(given, 'full'),
       ...{ tls: text(given, 'tls'), backup: text(given, 'backup'), secret_key },
       public_url: text(given, 'public-url'),
+      databases: await databaseNames(given),
       commit_log: text(given, 'commit-log'),
       partition: wholeNumber('partition', text(given, 'partition') ?? '0'),
     },

@@ -19,7 +19,7 @@ import {
 } from '../../process/definition-limits.ts'
 import type { DefinitionItem } from '../../process/export-file.ts'
 import type { Graph } from '../../process/graph.ts'
-import type { DbCallKind } from '../../process/logic.ts'
+import type { DbCallKinds } from '../../process/logic.ts'
 import { idText } from '../../process/values.ts'
 import { hideSecret } from '../../process/webhook-lock.ts'
 import type { Handlers } from '../jobs/handlers.ts'
@@ -89,7 +89,7 @@ export function* compileAll(
   items: readonly DefinitionItem[],
   limits: Limits,
   handlers: Pick<Handlers, 'mayRun'>,
-  db_call: DbCallKind | undefined,
+  db_call: DbCallKinds | undefined,
 ): Sliced<{ versions: NewVersion[]; mistakes: Mistake[]; warnings: Mistake[] }> {
   const versions: NewVersion[] = []
   const mistakes: Mistake[] = []

@@ -232,6 +232,7 @@ export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutH
     hash,
     ...(graph.nodes.size === 0 ? { is_draft: true } : {}),
     ...(stubs === 0 ? {} : { stubs }),
+    ...(graph.instances.length === 0 ? {} : { instances: graph.instances }),
     moves: old === undefined ? {} : pendingMigrations(tx, old, next, how),
     webhook: old?.record.webhook ?? firstWebhook(old?.graph, graph, how.nonce),
     create_ms: old === undefined ? how.now_ms : (old.record.create_ms ?? how.now_ms),

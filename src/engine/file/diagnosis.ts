@@ -52,6 +52,8 @@ export interface Diagnosis {
   readonly paused: readonly { readonly conv_id: string; readonly live: number }[]
   /** Processes with nodes that answer calls from a stub. */
   readonly stubs: readonly { readonly conv_id: string; readonly nodes: number }[]
+  /** Databases that processes name; absent for none. */
+  readonly instances?: readonly { readonly conv_id: string; readonly names: readonly string[] }[]
   readonly jobs: {
     readonly waiting: number
     readonly oldest_ms?: number
@@ -83,6 +85,8 @@ export interface EngineDiagnosis extends Diagnosis {
   readonly key_problem?: string
   readonly key_warning?: string
   readonly missing_handlers: readonly MissingHandler[]
+  /** The names of its databases, where it has some. */
+  readonly databases?: readonly string[]
 }
 
 export function newDiagnosis(
@@ -97,7 +101,8 @@ export function newDiagnosis(
       return { ...diagnose(view, context.now_ms), missing_handlers }
     })
     const { problem, warning } = keyState()
-    const key = defined({ key_problem: problem, key_warning: warning })
+    const databases = engine.db_call?.instances
+    const key = defined({ key_problem: problem, key_warning: warning, databases })
     return { ...found, health: admission.health(), ...key }
   }
 }
@@ -107,13 +112,16 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
   const records = view.scan({ ...keysOfType('process'), limit: bounds.processes })
   const paused: Diagnosis['paused'][number][] = []
   const stubs: Diagnosis['stubs'][number][] = []
+  const instances: NonNullable<Diagnosis['instances']>[number][] = []
   let has_webhook = false
   const processes: Diagnosis['processes'][number][] = []
   for (const { key, value } of records) {
     const conv_id = processOfKey(key)
-    const { title, status, stubs: nodes, webhook } = decodeRecord<ProcessRecord>(value)
+    const record = decodeRecord<ProcessRecord>(value)
+    const { title, status, stubs: nodes, webhook, instances: names } = record
     if (webhook !== undefined) has_webhook = true
     if (nodes !== undefined) stubs.push({ conv_id, nodes })
+    if (names !== undefined) instances.push({ conv_id, names })
     const { failed = 0, live = 0 } = counted.get(conv_id) ?? {}
     if (status === 'paused') paused.push({ conv_id, live })
     const late_ms = status === 'paused' ? 0 : lateness(view, conv_id, now_ms)
@@ -131,6 +139,7 @@ export function diagnose(view: View, now_ms: number): Diagnosis {
     processes,
     paused,
     stubs,
+    ...(instances.length === 0 ? {} : { instances }),
     jobs: jobsOf(view, now_ms),
     schedules: schedulesOf(view, now_ms),
     has_webhook,

@@ -1,7 +1,7 @@
 /**
- * Dispatches jobs (code, calls, queries, handlers) to their executors, each at least once, after the commit
- * that listed it. The outbox lists open jobs with their start times, job-queue picks the next one,
- * and this file tracks those in flight.
+ * Dispatches jobs (code, calls, queries, handlers) to their executors, each at least once, after
+ * the commit that listed it. The outbox lists open jobs with their start times, job-queue picks the
+ * next one, and this file tracks those in flight.
  *
  * The order is made when the job starts; the outcome is applied in a transaction if the task still
  * waits for this job. A temporary failure is listed again while attempts are left; a crash restarts

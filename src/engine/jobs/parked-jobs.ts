@@ -1,7 +1,7 @@
 /**
  * Jobs parked because a concurrency limit is reached: per limit, oldest first. A call or a query
- * expires after a bounded time, also if parked again. Memory is bounded per limit and in all; of jobs beyond that
- * only the first time is kept, from which the list is read again.
+ * expires after a bounded time, also if parked again. Memory is bounded per limit and in all; of
+ * jobs beyond that only the first time is kept, from which the list is read again.
  */
 import type { Limits } from '../../core/limits.ts'
 import type { JobOrder } from '../../process/logic.ts'

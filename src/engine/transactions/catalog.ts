@@ -11,7 +11,7 @@ import type { JsonObject } from '../../core/model.ts'
 import { compileProcess } from '../../process/compile-process.ts'
 import { alias_chars_max } from '../../process/definition-limits.ts'
 import type { Graph } from '../../process/graph.ts'
-import type { DbCallKind } from '../../process/logic.ts'
+import type { DbCallKinds } from '../../process/logic.ts'
 import { isAliasName } from '../../process/values.ts'
 import type { View } from '../../store/store.ts'
 
@@ -39,8 +39,8 @@ interface Known {
   readonly process: Process
 }
 
-/** `db_call` is the kind of that type, where there are databases. */
-export function newCatalog(db_call?: DbCallKind): Catalog {
+/** `db_call` has the kinds of that type, where there are databases. */
+export function newCatalog(db_call?: DbCallKinds): Catalog {
   const known = new Map<string, Known>()
   let expected: ReadonlyMap<string, Expected> = new Map()
 
@@ -85,7 +85,7 @@ export function compileStored(
   view: View,
   conv_id: string,
   version: number,
-  db_call?: DbCallKind,
+  db_call?: DbCallKinds,
 ): { readonly graph: Graph; readonly definition: JsonObject } {
   const text = view.get(versionKey(conv_id, version))?.toString('utf8')
   if (text === undefined) throw new Error(`process ${conv_id}: version ${version} is missing`)

@@ -12,7 +12,7 @@ import type { Limits } from '../../core/limits.ts'
 import type { Status, Task } from '../../core/model.ts'
 import type { TraceContext } from '../../core/tracing.ts'
 import { type Steps, steps_max } from '../../process/definition-limits.ts'
-import type { DbCallKind } from '../../process/logic.ts'
+import type { DbCallKinds } from '../../process/logic.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
@@ -37,7 +37,7 @@ export interface EngineContext {
   readonly count_listeners: ReadonlySet<(key: Key) => void>
   readonly is_traced: boolean
   /** Of an engine with databases. */
-  readonly db_call: DbCallKind | undefined
+  readonly db_call: DbCallKinds | undefined
   /** Notes for the next transaction; undefined while flow is not watched. */
   readonly flow: { notes(now_ms: number): FlowNotes | undefined }
 }

@@ -1,6 +1,7 @@
 /**
- * What ends an attempt of a query: its time, the bytes of its answer, or an abort. The socket in use
- * is destroyed then, and whatever is awaited rejects at once, also where a server never answers.
+ * What ends an attempt of a query: its time, the bytes of its answer, or an abort. The socket in
+ * use is destroyed then, and whatever is awaited rejects at once, also where a server never
+ * answers.
  */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'

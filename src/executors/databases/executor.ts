@@ -1,8 +1,8 @@
 /**
  * The executor of queries: a pool of connections for each database, opened when first needed. It
- * never retries and never rejects. Its job has a slot of the instance, so there are never more than
- * `max` connections; an idle one is closed after a minute. Every wait has an end: by the time of the
- * query, and for the answer by its bytes, after which the connection is destroyed.
+ * never retries and never rejects. A job has a slot of the instance, so there are never more than
+ * `max` connections; an idle one is closed after a minute. Every wait has an end: by the time of
+ * the query, and for the answer by its bytes, after which the connection is destroyed.
  */
 import { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
@@ -26,6 +26,7 @@ const idle_ms_max = 60_000
 const connect_ms_max = 10_000
 /** After the time of the query, for a server that ends it by itself and says so. */
 const grace_ms = 500
+const reset_ms_max = 1_000
 const spare_bytes = 1024 * 1024
 /** A row has more bytes on its way than in the answer, but not so many times. */
 const bytes_per_answer_byte = 4
@@ -82,6 +83,7 @@ export function newQueryExecutor(
     connection: Connection,
     attempt: Attempt,
   ): Promise<void> {
+    attempt.endAfter(reset_ms_max, 'late')
     await attempt
       .unlessEnded(connection.reset())
       .then(() => keep(instance, connection), connection.destroy)
@@ -141,10 +143,11 @@ export function newQueryExecutor(
         const { trouble, says } = driver?.troubleOf(error) ?? lost(error)
         // Before there is a connection, whatever is refused is the connection.
         const kind = connection === undefined ? 'lost' : trouble
+        const outcome = failureOf({ trouble: kind, says }, attempt, answer)
         if (connection !== undefined && kind === 'refused') {
           await giveBack(instance, connection, attempt)
         } else attempt.destroy()
-        return failureOf({ trouble: kind, says }, attempt, answer)
+        return outcome
       } finally {
         attempt.dispose()
       }

@@ -1,6 +1,6 @@
 /**
- * Reads the databases that the operator gave. A wrong one is a RangeError with a sentence that names
- * its place and never quotes a password.
+ * Reads the databases that the operator gave. A wrong one is a RangeError with a sentence that
+ * names its place and never quotes a password.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { isLoopback } from '../../core/host.ts'

@@ -6,7 +6,7 @@
 import { mergeDocs } from '../../codec/doc-text.ts'
 import { docOfValue, isObject, objectOf } from '../../codec/json.ts'
 import type { JsonObject, JsonValue } from '../../core/model.ts'
-import type { Command, DbCallKind, EvaluationContext, LogicKind, SqlDialect } from '../logic.ts'
+import type { Command, DbCallKinds, EvaluationContext, LogicKind, SqlDialect } from '../logic.ts'
 import { quoted, type Report } from '../report.ts'
 import { type Expansion, expansionOf, failWith, joinParts, type Term } from '../templates/parser.ts'
 import { compileTemplate } from '../templates/template.ts'
@@ -23,12 +23,15 @@ const overflow = 'db_call_size_overflow_limit'
 const tags = { overflow }
 const job_command: Command = { command: 'job' }
 
-/** The kind for the databases with these names. */
-export function dbCallKind(databases: ReadonlyMap<string, SqlDialect>): DbCallKind {
-  return (is_checked) => ({
-    type: kind,
-    compile: (raw, report) => compileDbCall(raw, report, databases, is_checked),
-  })
+/** The kinds for databases by their names. */
+export function dbCallKinds(databases: ReadonlyMap<string, SqlDialect>): DbCallKinds {
+  return {
+    instances: [...databases.keys()],
+    kind: (is_checked) => ({
+      type: kind,
+      compile: (raw, report) => compileDbCall(raw, report, databases, is_checked),
+    }),
+  }
 }
 
 function compileDbCall(

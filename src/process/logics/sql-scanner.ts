@@ -197,6 +197,7 @@ const names_of_clause: Readonly<Record<string, string>> = {
   columns: 'is a column of INTO',
 }
 
+const is_from = /^from$/
 const no_value_after: readonly string[] = ['.', '::', ')', ']', '{', '}']
 
 interface Places {
@@ -213,11 +214,16 @@ function newPlaces(): Places {
   const wordOf = (token: Token | undefined): string =>
     token?.kind === 'word' ? token.text.toLowerCase() : ''
 
+  /** That of `is distinct from`, or of `substring(… from …)`. */
+  function isOtherFrom(): boolean {
+    return wordOf(before) === 'distinct' || nested.at(-1) === 'call'
+  }
+
   function after(dialect: SqlDialect): string | undefined {
     const [last, clause = ''] = [wordOf(before), nested.at(-1)]
     const in_list = last === clause || last === 'by' || before?.text === ','
     const name = clause in names_of_clause ? names_of_clause[clause] : undefined
-    const is_other = last === 'from' && (two_before === 'distinct' || clause === 'call')
+    const is_other = is_from.test(last) && (two_before === 'distinct' || clause === 'call')
     if (is_other) return undefined
     if (clause === 'columns' || (in_list && name !== undefined)) return name
     if (last === 'for' && clause === 'call') return undefined
@@ -235,8 +241,8 @@ function newPlaces(): Places {
         const is_call = wordOf(before) !== '' && !clauses.has(wordOf(before))
         nested.push(is_columns ? 'columns' : is_call ? 'call' : '')
       } else if (token.text === ')' && nested.length > 1) nested.pop()
-      else if (clauses.has(name) && !(name === 'from' && nested.at(-1) === 'call')) {
-        if (!(name === 'from' && wordOf(before) === 'distinct')) nested[nested.length - 1] = name
+      else if (clauses.has(name) && !(is_from.test(name) && isOtherFrom())) {
+        nested[nested.length - 1] = name
       }
       const is_cast = before?.text === ':' && token.text === ':'
       two_before = wordOf(before)
