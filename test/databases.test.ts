@@ -182,7 +182,7 @@ describe('the file of --databases', () => {
         .map(({ level, says }) => `${level}: ${says}`)
     }
     const of = (conv_id: number, name: string) =>
-      `warn: process ${conv_id} queries the databases ${name}, which are not given`
+      `warn: process ${conv_id} queries databases that are not given: ${name}`
     writeFileSync(path, JSON.stringify({ 7: good }))
     chmodSync(path, 0o600)
     assert.deepEqual(await doctor(), [of(1, '7')])

@@ -13,7 +13,7 @@ function databaseVerdicts({ databases: given, inside }: Facts): Verdict[] {
   const found = (diagnosis?.instances ?? []).flatMap(({ conv_id, names }) => {
     const missing = names.filter((name) => known?.includes(name) !== true)
     if (missing.length === 0) return []
-    const says = `process ${conv_id} queries the databases ${missing.join(', ')}, which are not given`
+    const says = `process ${conv_id} queries databases that are not given: ${missing.join(', ')}`
     const show = `\`npx conveyor process show ${shellWord(conv_id)}\` names the nodes`
     const help = `add them to the file of --databases, or have a handler for db_call; ${show}`
     return [warn(says, help)]

@@ -20,7 +20,7 @@ import { type BoundPart, type BoundStatement, bindStatement } from './sql-scanne
 
 const kind = 'db_call'
 const overflow = 'db_call_size_overflow_limit'
-const tags = { overflow }
+const tags = { convert: 'db_call_wrong_convert_param', overflow }
 const job_command: Command = { command: 'job' }
 
 /** The kinds for databases by their names. */
