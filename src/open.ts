@@ -84,7 +84,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     const socket = options.admin === true ? await adminSocket(file.path, options) : null
     const standby = is_memory ? undefined : options.commit_log?.standby
     const admin = standby && (await adminOfNode(file, { ...standby, emit }, socket, chance))
-    const databases = options.databases && (await databasesOf(options.databases))
+    const databases = options.databases && (await withDatabases(options.databases))
     const executors = newExecutors({
       ...{ limits, clock, chance, handlers },
       allow_hosts: options.allow_hosts ?? [],
@@ -148,12 +148,9 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
 }
 
 /** Loads what only an engine with databases needs. */
-async function databasesOf(given: GivenDatabases) {
-  const { readDatabases } = await import('./executors/databases/instances.ts')
-  const { dbCallKinds } = await import('./process/logics/db-call.ts')
-  const instances = readDatabases(given)
-  const dialects = [...instances].map(([name, { driver }]) => [name, driver] as const)
-  return { instances, db_call: dbCallKinds(new Map(dialects)) }
+async function withDatabases(given: GivenDatabases) {
+  const { databasesOf } = await import('./executors/databases/instances.ts')
+  return databasesOf(given)
 }
 
 /** Where the data is, and what to undo at the close, the last step first. */

@@ -189,7 +189,8 @@ const says: readonly Says[] = [
       ['api_copy', 'create fails'],
       ['api_rpc_reply', 'reply fails'],
       ['api_callback', 'handler fails'],
-      ['db_call', 'handler fails'],
+      ['db_call', 'query fails'],
+      ['git_call', 'handler fails'],
       ['set_param', 'set fails'],
       ['constructor', 'constructor fails'],
     ] as const

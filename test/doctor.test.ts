@@ -198,8 +198,9 @@ test('the versions of Node are those of the package', () => {
 
 const safe: Configured = {
   ...{ wanted: {}, window_s: 300, allow_hosts: ['api.example:443'], has_webhook: false },
-  ...{ file_system: 0xef53, uid: 1000, now_ms, certificates_until_ms: {} },
+  ...{ file_system: 0xef53, uid: 1000, now_ms, certificates_until_ms: {}, databases: {} },
 }
+const database = { driver: 'postgres', host: '10.1.2.3', database: 'd', user: 'u' } as const
 const http = { host: '127.0.0.1', port: 80 }
 const grpc = { ...http, strict: true, reflection: false }
 
@@ -216,6 +217,8 @@ const risky: readonly (readonly [string, Partial<Configured>])[] = [
   ['private_calls',   { allow_hosts: ['10.1.2.3:80'] }],
   ['private_calls',   { allow_hosts: ['localhost:80'] }],
   ['private_calls',   { allow_hosts: ['[::1]:80'] }],
+  ['plain_database',  { databases: { a: { ...database, ssl: false } } }],
+  ['',                { databases: { a: database, b: { ...database, ssl: false, host: '::1' } } }],
   ['no_public_url',   { has_webhook: true, wanted: { http } }],
   ['',                { has_webhook: true, wanted: { http: { ...http, public_url: 'https://a' } } }],
   ['file_system',     { file_system: 0x01021994 }],

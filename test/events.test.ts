@@ -144,7 +144,27 @@ type FailureRow = readonly [object, string, string, EventFields?, EngineOptions?
 const throwing = { handler: () => Promise.reject(new Error('no bank')), attempts_max: 1 }
 const handled: EngineOptions = { handlers: { db_call: throwing } }
 
+const nobody = { driver: 'postgres', host: '127.0.0.1', port: 9, database: 'd', user: 'u' } as const
+const query = (more: object = {}) => ({
+  ...{ type: 'db_call', instance_id: 'stock', query: 'select {{a}}', ...more },
+})
+const queried: EngineOptions = { databases: { stock: nobody } }
+
 const failures: Readonly<Record<string, FailureRow>> = {
+  'a query': [
+    processWith([query(), go('done')]),
+    'task_failed',
+    'db_call_connection_error',
+    { job: 'db', instance: 'stock', error: 'connect ECONNREFUSED 127.0.0.1:9', attempt: 1 },
+    queried,
+  ],
+  'a query, with an error node': [
+    processWith([query(guarded), go('done')]),
+    'query_failed',
+    'db_call_connection_error',
+    { job: 'db', instance: 'stock', attempt: 1, attempts_max: 1 },
+    queried,
+  ],
   'a logic that fails': [
     processWith([number, go('done')]),
     'task_failed',

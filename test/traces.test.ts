@@ -125,7 +125,7 @@ const rows = new Map(
 
 /** The row of the table that tells of a span. */
 function rowOf({ name, kind }: ReadableSpan): string {
-  if (kind === SpanKind.CLIENT) return 'the method of a call'
+  if (kind === SpanKind.CLIENT && !rows.has(`\`${name}\``)) return 'the method of a call'
   if (name.startsWith('POST ')) return '`POST` and the route'
   if (name.includes('/')) return '`conveyor.v1.TaskService/…`'
   return rows.has(`\`${name}\``) ? `\`${name}\`` : '`conveyor.create` …'
@@ -500,6 +500,21 @@ test('a handler runs under the span of its own task, or under none', async () =>
   }
   assert.deepEqual(active, [span.spanContext().traceId, undefined])
   takeSpans()
+  await engine.close()
+})
+
+test('a query of a database is a span of the trace, with what it failed by', async () => {
+  const nobody = { driver: 'postgres', host: '127.0.0.1', port: 9, database: 'd', user: 'u' }
+  const databases = { stock: nobody as never }
+  const engine = await memoryHarness({ ...with_traces, databases }).open()
+  const query = { type: 'db_call', instance_id: 'stock', query: 'select 1' }
+  await engine.processes.put(oneNode(10, 'work', [query]))
+  const { obj_id = '' } = await engine.create({ conv_id: 10, data: {} }, { trace: given })
+  await engine.result({ conv_id: 10, obj_id })
+  const span = takeSpans().find(({ name }) => name === 'conveyor.query')
+  assert.equal(span?.kind, SpanKind.CLIENT)
+  assert.equal(span?.attributes['conveyor.instance'], 'stock')
+  assert.equal(span?.attributes['error.type'], 'db_call_connection_error')
   await engine.close()
 })
 

@@ -16,6 +16,7 @@ import { limitsWith } from '../../src/core/limits.ts'
 import type { Engine, EngineOptions } from '../../src/engine/api/engine-api.ts'
 import { startEngine } from '../../src/engine/engine.ts'
 import { newHandlers } from '../../src/engine/jobs/handlers.ts'
+import { databasesOf } from '../../src/executors/databases/instances.ts'
 import { newExecutors } from '../../src/executors/executors.ts'
 import { openEngine } from '../../src/open.ts'
 import { changesOf } from '../../src/store/changes/change-buffer.ts'
@@ -64,6 +65,7 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
   const { clock = fakeClock(), chance = systemChance } = options
   const limits = limitsWith({ ...at_once, ...options.limits })
   const handlers = newHandlers({ clock, limits, given: options.handlers })
+  const databases = options.databases && databasesOf(options.databases)
   return startEngine({
     events: newEvents(options.logger, clock),
     path: ':memory:',
@@ -76,7 +78,9 @@ export async function engineOn(tree: Tree, options: EngineOptions = {}): Promise
     failed,
     options: { secret_key: '11'.repeat(32), ...options },
     handlers,
+    db_call: databases?.db_call,
     executors: newExecutors({
+      databases: databases?.instances,
       limits,
       clock,
       chance,

@@ -8,6 +8,7 @@ import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { health_checks } from '../../core/health-checks.ts'
 import { isLoopback } from '../../core/host.ts'
+import type { GivenDatabases } from '../../engine/api/database-api.ts'
 import type { Engine } from '../../engine/api/engine-api.ts'
 import { servedEngine } from '../../engine/served-engine.ts'
 import { nonPublicReason } from '../../executors/call-address.ts'
@@ -20,6 +21,7 @@ export interface Configured {
   readonly wanted: WantedServers
   readonly window_s: number
   readonly allow_hosts: readonly string[]
+  readonly databases: GivenDatabases
   readonly has_webhook: boolean
   readonly file_system: number | undefined
   readonly uid: number
@@ -70,6 +72,17 @@ const risks: readonly Risk[] = [
       if (open.length === 0) return undefined
       const says = `processes may call ${open.join(', ')}, no public address (--allow-host)`
       return `${says}; allow no more than is needed`
+    },
+  },
+  {
+    what: 'plain_database',
+    judge({ databases }) {
+      const plain = Object.entries(databases)
+        .filter(([, { host, ssl }]) => ssl === false && !isLoopback(host) && !host.startsWith('/'))
+        .map(([name]) => name)
+      if (plain.length === 0) return undefined
+      const says = `queries of ${plain.join(', ')} and their rows can be read on the way`
+      return `${says}; leave out "ssl": false in the file of --databases`
     },
   },
   {
@@ -130,6 +143,7 @@ export async function emitRisks(
   io: Io,
   engine: Engine,
   wanted: WantedServers,
+  databases: GivenDatabases = {},
 ): Promise<void> {
   if (text(given, 'log-level') === 'silent') {
     await print(
@@ -145,6 +159,7 @@ export async function emitRisks(
       wanted,
       window_s: engine.limits.window_ms / 1_000,
       allow_hosts: list(given, 'allow-host'),
+      databases,
     },
     has_webhook: (await diagnose()).has_webhook,
     ...{ file_system: file_system?.type, uid: userInfo().uid, now_ms: io.clock.now_ms() },

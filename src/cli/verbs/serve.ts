@@ -49,11 +49,12 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   const stop = newStop(io)
   let risks: Promise<void> | undefined
   try {
+    const databases = await databasesOf(given)
     const setup = {
-      ...{ given, io, log, limits, replay, wanted: node?.wanted ?? wanted },
+      ...{ given, io, log, limits, replay, databases, wanted: node?.wanted ?? wanted },
       // What is risky as it is configured stays so from tenure to tenure.
       emitRisksOnce(engine: Engine) {
-        risks ??= emitRisks(given, io, engine, wanted).catch((error: unknown) => {
+        risks ??= emitRisks(given, io, engine, wanted, databases).catch((error: unknown) => {
           risks = undefined
           // An owner without its lease cannot read; the next tenure emits them.
           if (!isFault(error) || error.code !== 'overloaded') throw error
@@ -61,7 +62,6 @@ async function serve(given: Given, io: Io): Promise<Exit> {
         return risks
       },
       ...{ variables: await variablesOf(given, io), tracing: await tracingOf(given) },
-      databases: await databasesOf(given),
     }
     // Each tenure but the first opens a data file that this process has closed.
     let probe = true

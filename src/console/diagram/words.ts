@@ -23,6 +23,7 @@ const logic_words: Readonly<Record<string, readonly [does: string, fails: string
   api_get_task: ['take from a queue', 'nothing taken'],
   api_sum: ['sum', 'sum fails'],
   ...Object.fromEntries(handler_types.map((type) => [type, [`handler ${type}`, 'handler fails']])),
+  db_call: ['query a database', 'query fails'],
 }
 
 /** `is_stub`: the node answers its calls from a stub. */

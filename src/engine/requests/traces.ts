@@ -180,7 +180,8 @@ export function newTraces(tracing: Tracing, masked: (text: string) => string): T
       }
       if (order.job === 'db') {
         const queried = { ...attributes, 'conveyor.instance': order.instance }
-        return tracing.begin({ name: 'db', kind: 'client', parent: trace, attributes: queried })
+        const named = { name: 'conveyor.query', kind: 'client' } as const
+        return tracing.begin({ ...named, parent: trace, attributes: queried })
       }
       const { method, url } = order.request
       const called = { ...attributes, 'http.request.method': method, ...serverOf(masked(url)) }

@@ -5,7 +5,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isLoopback } from '../../core/host.ts'
 import type { DatabaseOptions, GivenDatabases } from '../../engine/api/database-api.ts'
-import type { SqlDialect } from '../../process/logic.ts'
+import type { DbCallKinds, SqlDialect } from '../../process/logic.ts'
+import { dbCallKinds } from '../../process/logics/db-call.ts'
 
 export interface DatabaseInstance extends Required<Omit<DatabaseOptions, Secret>> {
   /** Throws a sentence where its file cannot be read. */
@@ -42,6 +43,16 @@ const forms: Readonly<Record<Form, readonly [is: (value: unknown) => boolean, sa
     (value) => Number.isSafeInteger(value) && (value as number) > 0,
     'a whole number of 1 or more',
   ],
+}
+
+/** The parts of an engine with these databases. */
+export function databasesOf(given: GivenDatabases): {
+  readonly instances: Instances
+  readonly db_call: DbCallKinds
+} {
+  const instances = readDatabases(given)
+  const dialects = [...instances].map(([name, { driver }]) => [name, driver] as const)
+  return { instances, db_call: dbCallKinds(new Map(dialects)) }
 }
 
 export function readDatabases(given: GivenDatabases): Instances {
