@@ -22,6 +22,7 @@ import { allIn } from '../engine/transactions/scans.ts'
 import { beginOp } from '../engine/transactions/transaction-queue.ts'
 import { compileProcess } from '../process/compile-process.ts'
 import type { Graph } from '../process/graph.ts'
+import type { Tx, View } from '../store/store.ts'
 import {
   type Act,
   acted,
@@ -81,7 +82,7 @@ export function createConv(act: Act): Answer {
   }
   const description = textIn(act, 'description', description_chars_max) ?? ''
   const status = statusIn(act) ?? 'active'
-  const conv_id = nextConvId(act)
+  const conv_id = String(nextConvId(tx.store))
   const nodes = op.create_mode === 'without_nodes' ? [] : first_nodes
   const head = { obj_type: 1, obj_id: Number(conv_id), parent_id: 0, title, description }
   const definition = { ...head, conv_type, status, params: [], scheme: { nodes } }
@@ -91,7 +92,7 @@ export function createConv(act: Act): Answer {
     tx.store.put(processKey(conv_id), encodeRecord({ ...record, owner: caller.user }))
     tx.store.put(grantKey(caller.user, conv_id), Buffer.from([all_rights]))
   }
-  tx.store.put(last_conv_id, Buffer.from(conv_id))
+  noteConvId(tx.store, Number(conv_id))
   acted(act, conv_id, 1)
   return { obj_id: Number(conv_id), folder_id: 0, hash: null }
 }
@@ -110,12 +111,17 @@ function firstNode(id: string, obj_type: number, logics: JsonValue[]): JsonObjec
 /** The highest id that was ever given, so that none is given twice. */
 const last_conv_id = metaKey('last_conv_id')
 
-function nextConvId({ tx }: Act): string {
-  const given = Number(tx.store.get(last_conv_id)?.toString() ?? 0)
-  return String(Math.max(given, highestConvId(tx.store)) + 1)
+export function nextConvId(view: View): number {
+  return Math.max(givenIn(view), highestConvId(view)) + 1
 }
 
-function highestConvId(view: Act['tx']['store']): number {
+const givenIn = (view: View): number => Number(view.get(last_conv_id)?.toString() ?? 0)
+
+export function noteConvId(tx: Tx, id: number): void {
+  if (id > givenIn(tx)) tx.put(last_conv_id, Buffer.from(String(id)))
+}
+
+function highestConvId(view: View): number {
   const ids = allIn(view, keysOfType('process')).map(({ key }) => idValue(processOfKey(key)))
   return ids.reduce<number>((max, id) => (typeof id === 'number' && id > max ? id : max), 0)
 }
@@ -198,10 +204,7 @@ export function deleteConv(act: Act): Answer {
   const { addresses } = engine
   const highest = String(highestConvId(tx.store))
   removeProcess(tx.store, addresses, conv_id)
-  if (highest === conv_id) {
-    const given = Number(tx.store.get(last_conv_id)?.toString() ?? 0)
-    tx.store.put(last_conv_id, Buffer.from(String(Math.max(given, Number(highest)))))
-  }
+  if (highest === conv_id) noteConvId(tx.store, Number(highest))
   act.afterwards(() => addresses.locks.onRemoved(conv_id))
   acted(act, conv_id)
   return { obj_id: idValue(conv_id) }

@@ -2,7 +2,7 @@
  * Ops on drafts as a whole, and on confirmed versions: confirm, show, list, delete. Nobody but its
  * user sees a draft; administrators may show and delete the drafts of others.
  */
-import { bytesOf, isObject, stringifyJson } from '../codec/json.ts'
+import { isObject, stringifyJson } from '../codec/json.ts'
 import { isFault, type Mistake } from '../core/faults.ts'
 import type { Caller, JsonObject, JsonValue } from '../core/model.ts'
 import { newNonce } from '../engine/definitions/webhooks.ts'
@@ -42,6 +42,7 @@ import {
 } from './act.ts'
 import type { Answer } from './answers.ts'
 import { nodeAnswer, withoutSecrets } from './definition.ts'
+import { byNode } from './mistakes.ts'
 import { userName } from './users.ts'
 
 const commits_max = 1_000
@@ -124,46 +125,6 @@ function movesIn(act: Act): Record<string, string> {
   const is_map = isObject(move) && Object.values(move).every((to) => typeof to === 'string')
   if (!is_map) throw invalid('move', 'an object of node ids')
   return move as Record<string, string>
-}
-
-/** Of an answer, which is kept for a repeat in 64 KiB. */
-const texts_max = 100
-const text_chars_max = 200
-const texts_bytes_max = 20_000
-
-function byNode(conv_id: string, found: readonly Mistake[]): Record<string, string[]> {
-  const texts = new Map<string, string[]>()
-  let bytes = 0
-  let count = 0
-  for (const { node_id = conv_id, text } of found.slice(0, texts_max)) {
-    const message = messageOf(text)
-    bytes += bytesOf(node_id) + bytesOf(JSON.stringify(message))
-    if (bytes > texts_bytes_max) break
-    texts.set(node_id, [...(texts.get(node_id) ?? []), message])
-    count++
-  }
-  if (count < found.length) {
-    texts.set(conv_id, [...(texts.get(conv_id) ?? []), `and ${found.length - count} more`])
-  }
-  return Object.fromEntries(texts)
-}
-
-const place = /^nodes\[\d+\](?: "(?:[^"\\]|\\.)*")?: /
-const member_names = new Set(
-  [
-    'id obj_type title options condition logics semaphors type to_node_id err_node_id esc_node_id',
-    'conditions param const fun cast extra extra_type conv_id ref data data_type mode node_id',
-    'order_by src lang url method format raw_body content_type max_threads response value stub',
-    'res_data res_data_type query instance_id retry group params secret password api_secret_outer',
-  ].flatMap((line) => line.split(' ')),
-)
-
-/** The sentence of an import, after the member that it is about. */
-function messageOf(text: string): string {
-  const sentence = text.replace(place, '').slice(0, text_chars_max)
-  const words = sentence.split(/[^a-z_]+/)
-  const member = words.find((word) => member_names.has(word)) ?? 'logics'
-  return `Key '${member}'. '${sentence}'`
 }
 
 function unknownVersion(act: Act, { conv_id, record }: Process, version: number): Error {

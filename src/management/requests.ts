@@ -19,6 +19,8 @@ import { type Act, idText, refusal } from './act.ts'
 import { doneText, procOf, refusedText, unknownText } from './answers.ts'
 import { type Row, rowIn, rowsOf } from './table.ts'
 
+type Service = NonNullable<OtherRequest['at']>
+
 export interface OtherRequest {
   readonly server: ServerName
   readonly version: 1 | 2
@@ -28,7 +30,7 @@ export interface OtherRequest {
   /** The JSON text that the ops were parsed from. */
   readonly body: Buffer
   /** The service whose address the request was sent to; those but `json` have no ops on tasks. */
-  readonly at?: 'json' | 'download' | 'merge' | 'compare' | 'copy'
+  readonly at?: 'json' | 'download' | 'upload' | 'merge' | 'compare' | 'copy'
 }
 
 interface Other {
@@ -54,7 +56,7 @@ async function answersOf(
   const raw_ops = rawOpsOf(body)
   const placed = ops.map((parsed, at): Op | OpResult => {
     const op = raw_ops[at]
-    const is_refused = service !== 'json' && service !== 'download'
+    const is_refused = service === 'merge' || service === 'compare' || service === 'copy'
     if (!isObject(op) || !(is_refused || namesOther(op))) return parsed
     checkEchoed(op)
     const place: OpResult = { ...place_of_other, description: stringifyJson(op) }
@@ -65,6 +67,7 @@ async function answersOf(
   const is_change = all.some(({ row }) => row !== undefined && !row.is_read)
   if (all.some(({ row }) => row?.needs_addresses)) await engine.addresses.prepare()
   const ahead = await compiledAhead(engine, all, caller)
+  for (const { op, row } of all) await row?.prepare?.(engine, op, caller)
   let made = new Map<Op | OpResult, Applied>()
   let afterwards: (() => void)[] = []
   let spent = { compiles: 0 }
@@ -139,7 +142,7 @@ async function answersOf(
 }
 
 /** At the address for downloads an op needs no type. */
-function rowAt(service: 'json' | 'download', { obj, type }: JsonObject): Row | undefined {
+function rowAt(service: Service, { obj, type }: JsonObject): Row | undefined {
   const rows = rowsOf(obj as string)
   const is_download = service === 'download' && (type ?? 'create') === 'create'
   return rows && rowIn(rows, is_download ? 'download' : type)

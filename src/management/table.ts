@@ -12,6 +12,7 @@ import * as edits from './draft-edits.ts'
 import * as folders from './folders.ts'
 import * as reading from './reading.ts'
 import * as tasks from './tasks.ts'
+import { prepareUpload, uploadScheme } from './uploads.ts'
 
 export interface Row {
   /** Its repeat is applied again, because it changes nothing. */
@@ -21,6 +22,8 @@ export interface Row {
   /** It may need the secret of addresses. */
   readonly needs_addresses?: true
   run(act: Act): Answer
+  /** What it reads before the transaction. */
+  readonly prepare?: typeof prepareUpload
   /** What it compiles before the transaction, by process. */
   readonly compileAhead?: typeof commits.compileAhead
 }
@@ -53,6 +56,8 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   obj_scheme: {
     get: read(reading.getScheme),
     check: read(commits.checkScheme),
+    create: { run: uploadScheme, needs_addresses: true, prepare: prepareUpload },
+    validate: { run: uploadScheme, is_read: true, prepare: prepareUpload },
     download: { run: downloadScheme, is_read: true, needs_addresses: true },
   },
   commits: { list: read(commits.listCommits), delete: change(commits.deleteCommits) },

@@ -14,7 +14,8 @@ import type { FileTarget, OpsTarget } from './path.ts'
 /**
  * The user who signed, and what names the request. Throws `bad_signature`; `stale_timestamp` where
  * the signature is right and the timestamp differs from the engine's clock by more than `window_s`
- * (0: any); `store_failed` where the secrets cannot be read.
+ * (0: any); `store_failed` where the secrets cannot be read. What `signedText` gives may be
+ * signed in place of the body.
  */
 export function authenticate(
   engine: ServedEngine,
@@ -22,12 +23,17 @@ export function authenticate(
   target: OpsTarget | FileTarget,
   headers: IncomingHttpHeaders,
   body: Buffer,
+  signedText?: () => Buffer | undefined,
 ): SignedCaller {
   const credentials = credentialsOf(target, headers)
   const { user, timestamp, signature } = credentials
   const kind = target.kind === 'header_signed' ? 'hmac' : (pathKindOf(signature) ?? 'path')
   const secrets = engine.users.secrets(user, kind)
-  if (!isSignedBy(secrets, kind, timestamp, body, signature)) throw httpFault('bad_signature')
+  if (!isSignedBy(secrets, kind, timestamp, body, signature)) {
+    const text = signedText?.()
+    const is_signed = text !== undefined && isSignedBy(secrets, kind, timestamp, text, signature)
+    if (!is_signed) throw httpFault('bad_signature')
+  }
   const sent_s = Number(timestamp)
   if (window_s !== 0) {
     const now_ms = engine.clock.now_ms()

@@ -39,7 +39,7 @@ type PathSigned = Pick<SignedTarget, 'user' | 'timestamp' | 'signature'>
 export interface ServiceTarget extends PathSigned {
   readonly kind: 'service'
   readonly version: 2
-  readonly service: 'download' | 'merge' | 'compare' | 'copy'
+  readonly service: 'download' | 'upload' | 'merge' | 'compare' | 'copy'
 }
 
 /** The file at an address that a download has made: a GET, which signs an empty body. */
@@ -148,11 +148,9 @@ function signedBy([user, timestamp, signature]: readonly string[]): PathSigned {
 const paths: readonly PathRow[] = [
   {
     path: `/api/([12])/json/${signed}`,
-    target: ([, version, ...by]) => ({
-      kind: 'signed',
-      version: versionOf(version),
-      ...signedBy(by),
-    }),
+    target: ([, version, ...by]) => {
+      return { kind: 'signed', version: versionOf(version), ...signedBy(by) }
+    },
   },
   {
     path: '/api/([12])/json/?',
@@ -183,7 +181,7 @@ const paths: readonly PathRow[] = [
     target: ([, token]) => ({ kind: 'sync_answer', token: token as string }),
   },
   {
-    path: `/api/2/(download|merge|compare|copy)/${signed}`,
+    path: `/api/2/(download|upload|merge|compare|copy)/${signed}`,
     target: ([, name, ...by]) => {
       const service = name as ServiceTarget['service']
       return { kind: 'service', version: 2, service, ...signedBy(by) }

@@ -20,6 +20,7 @@ import type { BodyTarget, FileTarget, OpsTarget } from './path.ts'
 import { reply, replyFault } from './reply.ts'
 import { tracedCaller, traceRequest } from './request-trace.ts'
 import { serveSync, serveSyncAnswer } from './sync-request.ts'
+import { formOf } from './upload-form.ts'
 import { serveCallback, serveWebhook } from './webhook-request.ts'
 
 /** Answers a request, now or later. Never throws. */
@@ -76,15 +77,20 @@ function serveOther(
   }
 }
 
-async function serveOps(exchange: Exchange, target: OpsTarget, body: Buffer): Promise<void> {
+async function serveOps(exchange: Exchange, target: OpsTarget, sent: Buffer): Promise<void> {
   const { context, request } = exchange
   const { engine, limits } = context
   let reservation: AnswerReservation | undefined
   try {
-    const caller = authenticate(engine, limits.window_ms / 1_000, target, request.headers, body)
+    const { headers } = request
+    const is_upload = target.kind === 'service' && target.service === 'upload'
+    const form = is_upload ? formOf(headers['content-type'], sent) : undefined
+    const signed = [target, headers, sent, form?.signedText] as const
+    const caller = authenticate(engine, limits.window_ms / 1_000, ...signed)
     const { user } = caller
     traceRequest(exchange, target)
     engine.checkRate(user)
+    const body = form === undefined ? sent : form.body()
     if (context.is_sync) return await serveSync(exchange, target.version, caller, body)
     const raw_ops = parseRequest(body, limits)
     const ops = raw_ops.map((raw) => parseOp(raw, engine.limits))
