@@ -266,6 +266,15 @@ describe('trouble with PostgreSQL', { skip }, () => {
   })
 })
 
+test('a time semaphor sends a task on while its query is under way', { skip }, async () => {
+  const engine = await opened()
+  const late = { type: 'time', value: 1, to_node_id: 'failed' }
+  await engine.processes.put(querying('select pg_sleep(2)', {}, '1', [late]))
+  const { obj_id = '' } = await engine.create({ conv_id: '1', data: {} })
+  const { node_id, data } = await engine.result({ conv_id: '1', obj_id })
+  assert.deepEqual([node_id, data], ['failed', {}])
+})
+
 test('a server that accepts and says nothing is no connection', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')

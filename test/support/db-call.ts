@@ -4,7 +4,12 @@ import type { Task } from '../../src/core/model.ts'
 import type { Engine } from '../../src/engine/api/engine-api.ts'
 import { go, node } from './processes.ts'
 
-export function querying(query: string, more: object = {}, conv_id = '1'): object {
+export function querying(
+  query: string,
+  more: object = {},
+  conv_id = '1',
+  semaphors: object[] = [],
+): object {
   const logic = { type: 'db_call', instance_id: 7, query, err_node_id: 'failed', ...more }
   const kept = { options: { save_task: true } }
   return {
@@ -12,7 +17,7 @@ export function querying(query: string, more: object = {}, conv_id = '1'): objec
     scheme: {
       nodes: [
         node('start', 1, [go('ask')]),
-        node('ask', 0, [logic, go('done')]),
+        node('ask', 0, [logic, go('done')], { semaphors }),
         node('done', 2, [], kept),
         node('failed', 2, [], kept),
       ],

@@ -1,7 +1,7 @@
 /**
  * `db_call`: one statement for a database that the operator gave under `instance_id`, after the
- * commit. Values are bound, never put into the SQL (sql-scanner.ts). The rows come into the data as
- * `result`, with `rows_count`. A handler registered for the type runs in place of it.
+ * commit. Values are bound, never put into the SQL (sql-statement.ts). The rows come into the data
+ * as `result`, with `rows_count`. A handler registered for the type runs in place of it.
  */
 import { mergeDocs } from '../../codec/doc-text.ts'
 import { docOfValue, isObject, objectOf } from '../../codec/json.ts'
@@ -16,7 +16,7 @@ import { contextWith } from './api-response.ts'
 import { type Assignment, assignedData, readAssignments } from './assignments.ts'
 import { advice, fail, failedExpansion, oversize } from './failures.ts'
 import { isAbsent, readErrorNode } from './members.ts'
-import { type BoundPart, type BoundStatement, bindStatement } from './sql-scanner.ts'
+import { type BoundPart, type BoundStatement, bindStatement } from './sql-statement.ts'
 
 const kind = 'db_call'
 const overflow = 'db_call_size_overflow_limit'

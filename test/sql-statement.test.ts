@@ -1,6 +1,7 @@
 /** Statements of `db_call`: what becomes a parameter, and where no template can be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import type { JsonObject } from '../src/core/model.ts'
 import type { SqlDialect } from '../src/process/logic.ts'
 import { dbCallKinds } from '../src/process/logics/db-call.ts'
@@ -239,4 +240,31 @@ test('a long query is scanned in a moment', () => {
   const began_ms = performance.now()
   for (const text of texts) for (const id of [7, 'shop']) compiled({ instance_id: id, query: text })
   assert.ok(performance.now() - began_ms < 5_000)
+})
+
+test('any query is bound or refused, and what is bound is the query with its templates taken out', () => {
+  const piece = fc.constantFrom(
+    ...["'", '"', '`', '$$', '$q$', '--', '/*', '*/', '#', ';', '\\', '?', '(', ')', ',', '='],
+    ...[' ', '\n', '{{a}}', "'{{a}}'", 'select', 'from', 'e', 'x', '1', "''", ':', '.', 'é', '@'],
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      const query = `select ${pieces.join('')}`
+      for (const instance of ['7', 'shop'] as const) {
+        const { logic, mistakes } = compiled({ instance_id: instance, query })
+        const made = logic.job?.order(contextOf({ a: "\\' or 1=1; --" }))
+        if (made === undefined || !('job' in made) || made.job !== 'db') {
+          assert.ok(mistakes.length > 0, query)
+          continue
+        }
+        assert.ok(!made.text.includes('or 1=1'), made.text)
+        const literals = query.replaceAll(/'[^']*\{\{a\}\}[^']*'|\{\{a\}\}/g, '')
+        if (!/['"`]/.test(literals)) {
+          const bare = (text: string) => text.replaceAll(instance === '7' ? /\$[0-9]+/g : '?', '')
+          assert.equal(bare(made.text), bare(literals))
+        }
+      }
+    }),
+    { numRuns: 3_000 },
+  )
 })
