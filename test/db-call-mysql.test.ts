@@ -69,6 +69,11 @@ describe('MariaDB', { skip: no_mariadb ?? false }, async () => {
       {},
       'software db_call_size_overflow_limit: the answer has more than 131072 bytes: let the query return less',
     ],
+    [
+      "select repeat('x', 200000) as last_row",
+      {},
+      'software db_call_size_overflow_limit: the answer has more than 131072 bytes: let the query return less',
+    ],
     ['kill connection_id()', {}, /^hardware db_call_connection_error: /],
     ['select 1 as one', {}, '1: [{"one":1}]'],
   ]

@@ -116,6 +116,11 @@ describe('PostgreSQL', { skip }, async () => {
       'software db_call_size_overflow_limit: the answer has more than 131072 bytes: let the query return less',
     ],
     [
+      "select repeat('x', 200000) as last_row",
+      {},
+      'software db_call_size_overflow_limit: the answer has more than 131072 bytes: let the query return less',
+    ],
+    [
       "select repeat('x', 100000000) as one_row",
       {},
       'software db_call_size_overflow_limit: the answer has too many bytes: let the query return less',

@@ -137,6 +137,8 @@ export function newQueryExecutor(
         attempt.endAfter(time_ms_max + grace_ms, 'late')
         attempt.watch(task_bytes_max * bytes_per_answer_byte + spare_bytes)
         const count = await attempt.unlessEnded(connection.run(text, values, answer))
+        // The last row may be the one too many, before the connection is seen to be closed.
+        if (answer.overflow() !== undefined) throw new Error('too large')
         await giveBack(instance, connection, attempt)
         return { outcome: 'done', text: answer.text(count) }
       } catch (error) {
