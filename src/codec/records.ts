@@ -77,6 +77,19 @@ export interface Described {
   readonly change_ms?: number
 }
 
+export interface AliasAbout extends Described {
+  readonly owner?: string
+  /** Of a webhook of its own; absent while that is closed. */
+  readonly nonce?: string
+}
+
+export interface VariableAbout extends Described {
+  /** How tools show and send the value; of one that they did not make, as its JSON is. */
+  readonly data_type?: 'raw' | 'json'
+  /** Under this name its value is encrypted, and its text is empty. */
+  readonly secret?: string
+}
+
 export interface WebhookRecord {
   /** 32 random hex digits; with the file's secret they give the hash of the address. */
   readonly nonce: string
@@ -164,7 +177,8 @@ export interface BulkRecord {
 }
 
 type SmallRecord =
-  | Described
+  | AliasAbout
+  | VariableAbout
   | StagesRecord
   | BulkRecord
   | DraftRecord

@@ -94,12 +94,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const count_listeners = new Set<(key: Key) => void>()
   const catalog = newCatalog(parts.db_call)
   const flow_counters = newFlowCounters(clock.now_ms, () => chance.fraction())
+  const secretOf = (owner: string): string | undefined => secrets.known(owner)[0]
   const engine_context: EngineContext = {
     catalog,
     limits,
     id_middle: await store.view(idMiddle),
     fraction: () => chance.fraction(),
-    variables: newVariables(plainBounds(limits), options.variables),
+    variables: newVariables(plainBounds(limits), options.variables, secretOf),
     handlerName: handlers.nameFor,
     callbackUrl: (process, node_id) => addresses.callbackUrl(process, node_id),
     areEndsWatched: () => end_listeners.size > 0,

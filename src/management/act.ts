@@ -10,6 +10,14 @@ import type { Ahead } from '../engine/drafts/draft-confirm.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
 import type { Process } from '../engine/transactions/catalog.ts'
 import type { Transaction } from '../engine/transactions/transaction.ts'
+import type { Tx } from '../store/store.ts'
+
+/** A secret of an op, encrypted before the transaction. */
+export interface Sealed {
+  /** By which its variable finds it. */
+  readonly name: string
+  put(tx: Tx): void
+}
 
 export interface Act {
   readonly tx: Transaction
@@ -21,6 +29,7 @@ export interface Act {
   readonly ahead: ReadonlyMap<string, Ahead>
   /** Of the request. */
   readonly spent: { compiles: number }
+  readonly sealed?: Sealed | undefined
   /** Runs once the change is durable; not for one that is rolled back. */
   afterwards(run: () => void): void
 }

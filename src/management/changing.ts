@@ -1,4 +1,4 @@
-/** Ops that change processes at once, without a draft: create, modify, delete, share, webhook. */
+/** Ops that change processes at once, without a draft: create, modify, delete, share. */
 
 import { setMember } from '../codec/json.ts'
 import {
@@ -11,11 +11,12 @@ import {
   tasksAtNodes,
 } from '../codec/keys.ts'
 import { encodeRecord, grant_bits, type ProcessRecord } from '../codec/records.ts'
+import { defined } from '../core/defined.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { versionOf } from '../engine/definitions/definitions.ts'
 import { putVersion } from '../engine/definitions/imports.ts'
 import { putStatus, removeProcess } from '../engine/definitions/processes.ts'
-import { changedWebhook, newNonce } from '../engine/definitions/webhooks.ts'
+import { newNonce } from '../engine/definitions/webhooks.ts'
 import { endCanceled } from '../engine/tasks/task-actions.ts'
 import type { Process } from '../engine/transactions/catalog.ts'
 import { allIn } from '../engine/transactions/scans.ts'
@@ -43,6 +44,7 @@ import {
 } from './act.ts'
 import type { Answer } from './answers.ts'
 import { storedDefinition } from './definition.ts'
+import { stageIn } from './named.ts'
 import { requireUser, userName } from './users.ts'
 
 const title_chars_max = 255
@@ -82,14 +84,16 @@ export function createConv(act: Act): Answer {
   }
   const description = textIn(act, 'description', description_chars_max) ?? ''
   const status = statusIn(act) ?? 'active'
+  const stage = stageIn(act)
   const conv_id = String(nextConvId(tx.store))
   const nodes = op.create_mode === 'without_nodes' ? [] : first_nodes
   const head = { obj_type: 1, obj_id: Number(conv_id), parent_id: 0, title, description }
   const definition = { ...head, conv_type, status, params: [], scheme: { nodes } }
   storeDefinition(act, conv_id, definition)
-  const record = (tx.process(conv_id) as Process).record
+  const { record } = tx.process(conv_id) as Process
+  const of = defined({ owner: caller.user, stage_id: stage?.id })
+  tx.store.put(processKey(conv_id), encodeRecord({ ...record, ...of }))
   if (caller.user !== undefined) {
-    tx.store.put(processKey(conv_id), encodeRecord({ ...record, owner: caller.user }))
     tx.store.put(grantKey(caller.user, conv_id), Buffer.from([all_rights]))
   }
   noteConvId(tx.store, Number(conv_id))
@@ -255,44 +259,6 @@ export function linkConv(act: Act): Answer {
     ...{ obj_id: idValue(conv_id), obj_type: 'conv', obj_to_type: 'user' },
     ...{ obj_to_id: idValue(user), obj_to_title: userName(act, user) },
     action_type: given === 0 ? 'unlink' : 'link',
-  }
-}
-
-/** The last segment of the webhook's address; null while it is closed. */
-export function getCallbackHash(act: Act): Answer {
-  return hashAnswer(act, editable(act, 'conv_id'))
-}
-
-export function createCallbackHash(act: Act): Answer {
-  return changeWebhook(act, (open) => (open === undefined ? 'new' : undefined))
-}
-
-export const modifyCallbackHash = (act: Act): Answer => changeWebhook(act, () => 'new')
-
-export const deleteCallbackHash = (act: Act): Answer => changeWebhook(act, () => 'off')
-
-function changeWebhook(
-  act: Act,
-  change: (open: ProcessRecord['webhook']) => 'new' | 'off' | undefined,
-): Answer {
-  const process = editable(act, 'conv_id')
-  const { conv_id, record, graph } = process
-  const address = change(record.webhook)
-  const nonce = newNonce(act.engine.chance)
-  const how = address === undefined ? {} : { address }
-  const webhook = changedWebhook(record.webhook, graph, how, nonce)
-  if (webhook !== record.webhook) {
-    act.tx.store.put(processKey(conv_id), encodeRecord({ ...record, webhook }))
-    acted(act, conv_id, record.version)
-  }
-  return hashAnswer(act, { ...process, record: { ...record, webhook } })
-}
-
-function hashAnswer({ engine }: Act, { conv_id, record: { webhook } }: Process): Answer {
-  const path = webhook && engine.addresses.webhookPath(conv_id, webhook)
-  return {
-    conv_id: idValue(conv_id),
-    callback_hash: path?.slice(path.lastIndexOf('/') + 1) ?? null,
   }
 }
 

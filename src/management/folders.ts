@@ -1,6 +1,6 @@
 /**
- * Folders, the company, projects and stages as tools ask for them at a login. There is one
- * folder, the root, with every process; the engine keeps no tree.
+ * Folders and the company as tools ask for them at a login. There is one folder, the root, with
+ * every process, and beside it those of stages and projects; the engine keeps no other tree.
  */
 import { keysOfType, processOfKey } from '../codec/keys.ts'
 import { grant_bits } from '../codec/records.ts'
@@ -20,24 +20,29 @@ import {
 import type { Answer } from './answers.ts'
 import { ownDraft } from './commits.ts'
 import { definitionOf } from './definition.ts'
+import { type Place, placeWithId } from './projects.ts'
 import { headOf, root_title } from './reading.ts'
 
-/** Absent and empty are the root, as tools send it. */
-function requireRoot(act: Act, key = 'obj_id'): void {
-  const id = act.op[key] ?? 0
-  if (id === '' || idText(id) === '0') return
+/** The stage or project whose id an op has; undefined for the root, also where it is absent. */
+function placeIn(act: Act): Place | undefined {
+  const { obj_id = 0 } = act.op
+  if (obj_id === '' || obj_id === null || idText(obj_id) === '0') return undefined
   requireAdministrator(act)
-  throw noObject('folder', idOf(act, key))
+  const id = idOf(act, 'obj_id')
+  const place = placeWithId(act, id)
+  if (place === undefined) throw noObject('folder', id)
+  return place
 }
 
 export function listFolder(act: Act): Answer {
-  requireRoot(act)
+  const place = placeIn(act)
   const { store } = act.tx
   const list: JsonObject[] = []
   for (const { key } of allIn(store, keysOfType('process'))) {
     const conv_id = processOfKey(key)
     if ((rightsIn(act, conv_id) & grant_bits.edit) === 0) continue
     const process = act.tx.process(conv_id)
+    if (place !== undefined && process?.record.stage_id !== place.stage_id) continue
     const found = process && definitionOf(store, process)
     if (process === undefined || found === undefined) continue
     const id = idValue(conv_id)
@@ -48,11 +53,17 @@ export function listFolder(act: Act): Answer {
       ...{ version: draft?.record.version ?? 0, is_deployed: draft === undefined, parent_id: 0 },
     })
   }
+  if (place !== undefined) return { ...parentOf(place), list: [...place.stages, ...list] }
   return { obj_id: 0, parent_folder_id: 0, parent_folder_title: root_title, list }
 }
 
+function parentOf({ parent_id, parent_title }: Place): Answer {
+  return { parent_folder_id: parent_id, parent_folder_title: parent_title }
+}
+
 export function showFolder(act: Act): Answer {
-  requireRoot(act)
+  const place = placeIn(act)
+  if (place !== undefined) return place.answer
   return { obj_id: 0, title: root_title, obj_type: 0, parent_obj_id: 0, parent_obj_type: 'folder' }
 }
 
@@ -75,14 +86,4 @@ export function listCompany(act: Act): Answer {
   requireAdministrator(act)
   const company = { company_id: 'conveyor', title: 'Conveyor', is_owner: true, is_admin: true }
   return { list: [company] }
-}
-
-export function listProjects(act: Act): Answer {
-  requireAdministrator(act)
-  return { list: [] }
-}
-
-export function noProject(act: Act): Answer {
-  requireAdministrator(act)
-  throw noObject(String(act.op.obj), idOf(act, 'obj_id'))
 }

@@ -21,7 +21,8 @@ import {
 import type { Answer } from './answers.ts'
 import { draftsAnswer } from './commits.ts'
 import { type Definition, definitionOf, nodeAnswer, nodesOf } from './definition.ts'
-import { userName } from './users.ts'
+import { placeOf } from './named.ts'
+import { ownerOf, userName } from './users.ts'
 
 /** No title or pattern is longer. */
 const pattern_chars_max = 255
@@ -32,7 +33,8 @@ export function listConv(act: Act): Answer {
   const { value, bytes } = read(act, process)
   const { title, description, status, ...head } = headOf(act, process, value, bytes)
   return {
-    ...{ project_id: 0, stage_id: 0, immutable: false, privs: head.privs as JsonValue },
+    ...placeOf(act, process.record.stage_id),
+    ...{ immutable: false, privs: head.privs as JsonValue },
     ...{ status: status as JsonValue, title: title as JsonValue },
     ...{ description: description as JsonValue, ...head },
     list: nodesOf(value).map((node) => nodeAnswer(act, process, node)),
@@ -48,7 +50,8 @@ export function showConv(act: Act): Answer {
   const process = editable(act, 'obj_id')
   const { value, bytes } = read(act, process)
   const head = headOf(act, process, value, bytes)
-  return { ...head, ...{ project_id: 0, stage_id: 0, immutable: false }, ...parent_root }
+  const place = placeOf(act, process.record.stage_id)
+  return { ...head, ...place, immutable: false, ...parent_root }
 }
 
 const parent_root = { parent_obj_id: 0, parent_obj_type: 'folder' } as const
@@ -64,9 +67,7 @@ export function headOf(act: Act, process: Process, value: JsonObject, bytes: num
     conv_type: value.conv_type ?? 'process',
     privs: privsOf(rightsIn(act, conv_id)),
     is_owner: owner !== undefined && owner === act.caller.user,
-    owner_id: owner === undefined ? null : idValue(owner),
-    owner_name: owner === undefined ? '' : userName(act, owner),
-    owner_login: owner ?? '',
+    ...ownerOf(act, owner),
     change_time: secondsOf(change_ms),
     create_time: secondsOf(create_ms),
     size: bytes,

@@ -15,8 +15,9 @@ import type { Ahead } from '../engine/drafts/draft-confirm.ts'
 import type { ServedEngine } from '../engine/served-engine.ts'
 import { applyOps } from '../engine/tasks/ops.ts'
 import type { Transaction } from '../engine/transactions/transaction.ts'
-import { type Act, idText, refusal } from './act.ts'
+import { type Act, idText, refusal, type Sealed } from './act.ts'
 import { doneText, procOf, refusedText, unknownText } from './answers.ts'
+import { withSealed } from './sealing.ts'
 import { type Row, rowIn, rowsOf } from './table.ts'
 
 type Service = NonNullable<OtherRequest['at']>
@@ -71,6 +72,7 @@ async function answersOf(
   let made = new Map<Op | OpResult, Applied>()
   let afterwards: (() => void)[] = []
   let spent = { compiles: 0 }
+  let sealed: ReadonlyMap<JsonObject, Sealed> = new Map()
   const apply = (tx: Transaction, some: readonly (Op | OpResult)[], by: Caller): OpResult[] => {
     made = new Map()
     afterwards = []
@@ -96,6 +98,7 @@ async function answersOf(
         ahead,
         spent,
         is_administrator: mayAdminister(tx.store, caller),
+        sealed: sealed.get(op),
       },
       afterwards: (then) => void afterwards.push(then),
     }
@@ -120,7 +123,10 @@ async function answersOf(
     }
   }
 
-  const results = await engine.submitOthers(placed, caller, { apply, is_change })
+  const results = await withSealed(engine, all, (given) => {
+    sealed = given
+    return engine.submitOthers(placed, caller, { apply, is_change })
+  })
   for (const then of afterwards) then()
   const unread = placed.filter((op, at) => others.has(op) && textAt(op, at) === '')
   if (unread.length > 0) {

@@ -3,16 +3,21 @@
  * object without a row is none of this service and is refused as `bad object`; another type of an
  * object with a row, as `bad type`.
  */
+import type { JsonObject } from '../core/model.ts'
 import type { Act } from './act.ts'
+import * as aliases from './aliases.ts'
 import type { Answer } from './answers.ts'
 import * as changing from './changing.ts'
 import * as commits from './commits.ts'
 import { downloadScheme } from './downloads.ts'
 import * as edits from './draft-edits.ts'
 import * as folders from './folders.ts'
+import * as projects from './projects.ts'
 import * as reading from './reading.ts'
 import * as tasks from './tasks.ts'
 import { prepareUpload, uploadScheme } from './uploads.ts'
+import * as variables from './variables.ts'
+import * as webhooks from './webhooks.ts'
 
 export interface Row {
   /** Its repeat is applied again, because it changes nothing. */
@@ -21,6 +26,8 @@ export interface Row {
   readonly is_tried_again?: true
   /** It may need the secret of addresses. */
   readonly needs_addresses?: true
+  /** A secret that the op may store, to be encrypted before the transaction. */
+  secretIn?(op: JsonObject): string | undefined
   run(act: Act): Answer
   /** What it reads before the transaction. */
   readonly prepare?: typeof prepareUpload
@@ -77,10 +84,10 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     compile: read(changing.compileApiCode),
   },
   callback_hash: {
-    get: read(changing.getCallbackHash),
-    create: address(changing.createCallbackHash),
-    modify: address(changing.modifyCallbackHash),
-    delete: change(changing.deleteCallbackHash),
+    get: read(webhooks.getCallbackHash),
+    create: address(webhooks.createCallbackHash),
+    modify: address(webhooks.modifyCallbackHash),
+    delete: change(webhooks.deleteCallbackHash),
   },
   folder: {
     list: read(folders.listFolder),
@@ -90,10 +97,26 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     modify: read(folders.noFolders),
     delete: read(folders.noFolders),
   },
+  aliases: { list: read(aliases.listAliases) },
+  alias: {
+    list: read(aliases.listAliases),
+    show: read(aliases.showAlias),
+    create: change(aliases.createAlias),
+    modify: change(aliases.modifyAlias),
+    upsert: change(aliases.upsertAlias),
+    link: change(aliases.linkAlias),
+    delete: change(aliases.deleteAlias),
+  },
+  env_var: {
+    list: read(variables.listVariables),
+    create: { run: variables.createVariable, secretIn: variables.secretOfNew },
+    modify: { run: variables.modifyVariable, secretIn: variables.secretIn },
+    delete: change(variables.deleteVariable),
+  },
   company: { list: read(folders.listCompany) },
-  projects: { list: read(folders.listProjects) },
-  project: { list: read(folders.noProject), show: read(folders.noProject) },
-  stage: { show: read(folders.noProject) },
+  projects: { list: read(projects.listProjects) },
+  project: { list: read(projects.listStages), show: read(projects.showProject) },
+  stage: { show: read(projects.showStage) },
 }
 
 /** Undefined for an object that this service does not have. */

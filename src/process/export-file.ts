@@ -213,7 +213,7 @@ function noteStage(stages: Map<string, StageRecord>, stage: StageRecord): void {
 /** A number of the service; 0 is none. */
 function numberIn(value: JsonValue | undefined): string | undefined {
   const text = idText(value)
-  return text !== undefined && /^[1-9][0-9]{0,15}$/.test(text) ? text : undefined
+  return text !== undefined && /^[1-9][0-9]{0,14}$/.test(text) ? text : undefined
 }
 
 function nameOf(

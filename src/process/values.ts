@@ -111,7 +111,7 @@ export function isAliasName(name: string): boolean {
  * which no name has.
  */
 export function variableRef(written: string): string {
-  return /^[1-9][0-9]{0,15}$/.test(written) ? `\0${written}` : written.replace(/^@/, '')
+  return /^[1-9][0-9]{0,14}$/.test(written) ? `\0${written}` : written.replace(/^@/, '')
 }
 
 /** A name, or the number alone. */

@@ -31,8 +31,8 @@ const skips_unknown: Edit = {
 }
 const skips_closed: Edit = {
   file: 'engine/access/addresses.ts',
-  from: 'if (!isHashOf(hash, webhookParts',
-  to: 'if (nonce === no_nonce || !isHashOf(hash, webhookParts',
+  from: 'const is_own = isHashOf(hash, webhookParts',
+  to: 'const is_own = nonce !== no_nonce && isHashOf(hash, webhookParts',
 }
 /** The rows of the checks that a control is about. */
 const [signatures, users, webhooks] = [

@@ -5,9 +5,15 @@
  * webhook.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { address_secret, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'
+import { aboutOf, describedText } from '../../codec/described.ts'
+import { address_secret, type Key, keysOfType, processKey, processOfKey } from '../../codec/keys.ts'
 import { isName } from '../../codec/op.ts'
-import { decodeRecord, type ProcessRecord, type WebhookRecord } from '../../codec/records.ts'
+import {
+  type AliasAbout,
+  decodeRecord,
+  type ProcessRecord,
+  type WebhookRecord,
+} from '../../codec/records.ts'
 import type { CallbackRules } from '../../process/logic.ts'
 import { credentialsOf, isStored, lockOf } from '../../process/webhook-lock.ts'
 import type { View } from '../../store/store.ts'
@@ -33,8 +39,12 @@ export interface Addresses {
   proofOf(text: string): string | undefined
   /** Of a node with an `api_callback`; undefined before there are a secret and a url. */
   callbackUrl(process: Process, node_id: string): string | undefined
+  /** Of an alias with a webhook of its own: it stands behind the number of the alias. */
+  aliasPath(obj_id: number, nonce: string): string
   /** Call after a process was stored or removed, or its webhook changed. */
   onProcessChanged(conv_id: string): void
+  /** Call after an alias or its webhook changed. */
+  onAliasesChanged(): void
   /** The open webhook with this hash. Rejects with `store_failed` like `users.secrets`. */
   findWebhook(conv_id: string, hash: string): Promise<OpenWebhook | undefined>
   /** The rules of the node with this hash, also of one that takes no callbacks any more. */
@@ -43,6 +53,8 @@ export interface Addresses {
 
 /** An open webhook, and what a request needs. */
 export interface OpenWebhook {
+  /** The process that it makes tasks of. */
+  readonly conv_id: string
   readonly user: string | undefined
   /** `login:secret` of the definition; `none` lets nobody in. Absent without a lock. */
   readonly lock?: { readonly credentials: string | undefined }
@@ -86,9 +98,11 @@ export function newAddresses(
   const nonces = new Map<string, readonly Secret[]>()
   let to_compare: SecretLists | undefined
   const changed = new Set<string>()
+  /** Keys of the aliases that have a webhook, by their numbers. */
+  let aliases: ReadonlyMap<string, Key> | undefined
 
   async function noncesToCompare(): Promise<SecretLists> {
-    if (to_compare !== undefined && changed.size === 0) return to_compare
+    if (to_compare !== undefined && aliases !== undefined && changed.size === 0) return to_compare
     return store.view((view) => {
       const names =
         to_compare === undefined
@@ -100,9 +114,35 @@ export function newAddresses(
         else nonces.set(nameIn(conv_id), [{ n: 0, plain, until_ms: undefined }])
       }
       changed.clear()
+      aliases ??= aliasesWithWebhook(view)
       to_compare = secretsToCompare(nonces, 0, no_nonce).of
       return to_compare
     })
+  }
+
+  function aliasesWithWebhook(view: View): Map<string, Key> {
+    const found = new Map<string, Key>()
+    for (const name of aliases_named) nonces.delete(name)
+    aliases_named.clear()
+    for (const { key, value } of allIn(view, keysOfType('alias'))) {
+      const { obj_id, nonce } = aboutOf<AliasAbout>(value)
+      if (obj_id === undefined || nonce === undefined) continue
+      const name = aliasIn(String(obj_id))
+      nonces.set(name, [{ n: 0, plain: nonce, until_ms: undefined }])
+      aliases_named.add(name)
+      found.set(String(obj_id), key)
+    }
+    return found
+  }
+  const aliases_named = new Set<string>()
+
+  /** The process of the alias whose webhook has this hash; only whether any has one takes time. */
+  function convOfAlias(view: View, lists: SecretLists, id: string, hash: string) {
+    if (aliases === undefined || aliases.size === 0) return undefined
+    const [nonce] = secretsIn(lists, aliasIn(id))
+    if (!isHashOf(hash, aliasParts(id, nonce as string))) return undefined
+    const value = view.get(aliases.get(id) ?? processKey(id))
+    return value && describedText(value)
   }
 
   const addresses: Addresses = {
@@ -132,21 +172,35 @@ export function newAddresses(
     },
     async findWebhook(conv_id, hash) {
       if (!isName(conv_id, limits.conv_id_chars_max)) return undefined
-      const [nonce] = secretsIn(await noncesToCompare(), nameIn(conv_id))
-      if (!isHashOf(hash, webhookParts(conv_id, nonce as string))) return undefined
+      const lists = await noncesToCompare()
+      const [nonce] = secretsIn(lists, nameIn(conv_id))
+      const is_own = isHashOf(hash, webhookParts(conv_id, nonce as string))
       return store.view((view) => {
-        const process = catalog.find(view, conv_id)
-        const { nonce: open, user } = process?.record.webhook ?? {}
-        const lock = process && lockOf(process.graph)
-        if (open !== nonce || lock === 'unknown') return undefined
-        if (lock === undefined) return { user }
-        const secret = isStored(lock) ? locks.secretOf(conv_id) : undefined
-        const stage_id = process?.record.stage_id
+        const by_alias = convOfAlias(view, lists, conv_id, hash)
+        const found = is_own ? conv_id : by_alias
+        const process = found === undefined ? undefined : catalog.find(view, found)
+        if (process === undefined) return undefined
+        const { nonce: open, user } = process.record.webhook ?? {}
+        const lock = lockOf(process.graph)
+        if ((is_own && open !== nonce) || lock === 'unknown') return undefined
+        const of = { conv_id: process.conv_id }
+        if (lock === undefined) return { ...of, user }
+        const secret = isStored(lock) ? locks.secretOf(of.conv_id) : undefined
+        const { stage_id } = process.record
         const variable = (name: string) => engine.variables.of(view, name, stage_id)
-        return { user: undefined, lock: { credentials: credentialsOf(lock, variable, secret) } }
+        return {
+          ...of,
+          user: undefined,
+          lock: { credentials: credentialsOf(lock, variable, secret) },
+        }
       })
     },
+    aliasPath: (obj_id, nonce) =>
+      pathOf('public', [String(obj_id)], aliasParts(String(obj_id), nonce)),
     onProcessChanged: (conv_id) => void changed.add(conv_id),
+    onAliasesChanged() {
+      aliases = undefined
+    },
     async findCallback(conv_id, node_id, hash) {
       if (!isHashOf(hash, callbackParts(conv_id, node_id))) return undefined
       return store.view((view) => {
@@ -167,9 +221,11 @@ function webhookOf(view: View, conv_id: string): WebhookRecord | undefined {
 
 /** The prefix separates ids from the stand-ins for unknown owners. */
 const nameIn = (conv_id: string): string => `p${conv_id}`
+const aliasIn = (obj_id: string): string => `a${obj_id}`
 
 // Only the last part may hold control characters.
 const webhookParts = (conv_id: string, nonce: string) => ['webhook', conv_id, nonce]
+const aliasParts = (obj_id: string, nonce: string) => ['alias', obj_id, nonce]
 const callbackParts = (conv_id: string, node_id: string) => ['callback', conv_id, node_id]
 
 /** 40 lowercase hex digits. */

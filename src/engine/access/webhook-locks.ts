@@ -1,6 +1,6 @@
 /**
- * The secrets of locked webhooks, encrypted like those of users and stored in the transaction that
- * stores their definitions.
+ * The secrets of locked webhooks, and of variables, encrypted like those of users and stored in the
+ * transaction that stores what they are for.
  */
 import { secretsOf } from '../../codec/keys.ts'
 import type { Graph } from '../../process/graph.ts'
@@ -21,9 +21,12 @@ export interface WebhookLocks {
   ): Promise<Made>
   remove(tx: Tx, conv_id: string): void
   onRemoved(conv_id: string): void
+  /** The same for any owner. */
+  removeOf(tx: Tx, owner: string): void
+  onRemovedOf(owner: string): void
 }
 
-interface LockChange {
+export interface LockChange {
   readonly owner: string
   /** Undefined removes the secret. */
   readonly secret: string | undefined
@@ -59,5 +62,7 @@ export function newWebhookLocks(secrets: Secrets): WebhookLocks {
     },
     remove: (tx, conv_id) => removeAll(tx, secretsOf(webhookOwner(conv_id))),
     onRemoved: (conv_id) => secrets.forget(webhookOwner(conv_id)),
+    removeOf: (tx, owner) => removeAll(tx, secretsOf(owner)),
+    onRemovedOf: (owner) => secrets.forget(owner),
   }
 }

@@ -3,8 +3,10 @@
  * each key is compared with others in the same view, so a concurrent change is not a breach. The
  * tasks of each node are counted over all slices (engine/file/check-counts).
  */
+
 import { changesOfEntry, headOfEntry } from '../../codec/change-entry.ts'
 import { shapeOf } from '../../codec/data-shape.ts'
+import { aboutOf } from '../../codec/described.ts'
 import { idOfValue } from '../../codec/ids.ts'
 import {
   address_secret,
@@ -49,6 +51,7 @@ import {
   decodeRecord,
   type ProcessRecord,
   type ScheduleRecord,
+  type VariableAbout,
 } from '../../codec/records.ts'
 import { isReadableReplay } from '../../codec/replay-record.ts'
 import { decodeTask } from '../../codec/task-bytes.ts'
@@ -59,8 +62,9 @@ import { webhook_owner } from '../access/webhook-locks.ts'
 import type { CheckReport } from '../api/engine-api.ts'
 import { loadTask, taskIdOfRef } from '../tasks/task-store.ts'
 import { lastEntry, readEntry } from '../transactions/change-log.ts'
-import { eachEntry } from '../transactions/scans.ts'
+import { allIn, eachEntry } from '../transactions/scans.ts'
 import { shapeIn } from '../transactions/shapes.ts'
+import { variable_owner } from '../transactions/variables.ts'
 import { checkCount, newCounted } from './check-counts.ts'
 
 const slice_keys = 250
@@ -75,6 +79,12 @@ const invariants: Partial<Record<KeyType, Invariant>> = {
     if (user.startsWith(webhook_owner)) {
       const conv_id = user.slice(webhook_owner.length)
       return view.get(processKey(conv_id)) ? undefined : `secret of process ${conv_id}: none such`
+    }
+    if (user.startsWith(variable_owner)) {
+      const name = user.slice(variable_owner.length)
+      const is_it = ({ value }: Entry) => aboutOf<VariableAbout>(value).secret === name
+      if (allIn(view, keysOfType('variable')).some(is_it)) return undefined
+      return `secret of a variable: none such`
     }
     if (user === address_secret || view.get(userKey(user))) return undefined
     return `secret ${n} of user ${user}: no such user`

@@ -67,13 +67,15 @@ export function convIdFrom(view: View, conv_id: string, home: string | undefined
 
 function convAt(view: View, name: string, stage: string | undefined): string | undefined {
   const value = view.get(aliasKey(inStage(name, stage)))
-  return value && describedText(value)
+  // One that tools have unlinked names nothing.
+  return value === undefined ? undefined : describedText(value) || undefined
 }
 
 export function listAliases(view: View): Alias[] {
-  return allIn(view, keysOfType('alias')).map(({ key, value }) => {
+  return allIn(view, keysOfType('alias')).flatMap(({ key, value }) => {
     const { name, stage: stage_id } = partsOf(aliasOfKey(key))
-    return { name, conv_id: describedText(value), ...defined({ stage_id }) }
+    const conv_id = describedText(value)
+    return conv_id === '' ? [] : [{ name, conv_id, ...defined({ stage_id }) }]
   })
 }
 

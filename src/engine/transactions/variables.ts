@@ -13,8 +13,9 @@ import {
   parseStored,
   stringifyJson,
 } from '../../codec/json.ts'
-import { variableKey } from '../../codec/keys.ts'
+import { secretsOf, variableKey } from '../../codec/keys.ts'
 import { docOfPlain, type PlainBounds } from '../../codec/plain-value.ts'
+import type { VariableAbout } from '../../codec/records.ts'
 import { inStage, partsOf } from '../../core/alias.ts'
 import { defined } from '../../core/defined.ts'
 import { fault } from '../../core/faults.ts'
@@ -23,6 +24,7 @@ import type { VariableItem } from '../../process/export-file.ts'
 import { variableRef } from '../../process/values.ts'
 import type { Tx, View } from '../../store/store.ts'
 import type { GivenVariables, VariableResult } from '../api/process-api.ts'
+import { removeAll } from './scans.ts'
 
 export interface Variables {
   /** Throws a TypeError for a value that is not plain JSON. */
@@ -32,9 +34,23 @@ export interface Variables {
    */
   of(view: View, name: string, stage_id?: string): JsonValue | undefined
   masked(text: string): string
+  /** Whether a value of this name was given, which comes before all stored ones. */
+  isGiven(name: string): boolean
+  /** A secret by its owner; undefined where it cannot be read. */
+  readonly secretOf: SecretOf
 }
 
-export function newVariables(bounds: PlainBounds, first: GivenVariables = {}): Variables {
+export type SecretOf = (owner: string) => string | undefined
+
+/** Before the name of a variable's secret, in place of a user of the secret. */
+export const variable_owner = 'variable '
+export const variableOwner = (secret: string): string => variable_owner + secret
+
+export function newVariables(
+  bounds: PlainBounds,
+  first: GivenVariables = {},
+  secretOf: SecretOf = () => undefined,
+): Variables {
   let given: JsonObject = {}
   let secrets: string[] = []
 
@@ -44,21 +60,40 @@ export function newVariables(bounds: PlainBounds, first: GivenVariables = {}): V
       next[name.replace(/^@/, '')] = exactValue(name, value, bounds)
     }
     given = next
-    secrets = [...new Set(Object.values(next).flatMap(textsIn))].sort(
-      (one, other) => other.length - one.length,
-    )
+    secrets = [...new Set(Object.values(next).flatMap(textsIn))].sort(longestFirst)
   }
   give(first)
+
+  /** What a task was shown is masked in descriptions from now on. */
+  function readSecret(owner: string): string | undefined {
+    const plain = secretOf(owner)
+    if (plain === undefined) return undefined
+    const texts = textsIn(plain).filter((text) => !secrets.includes(text))
+    if (texts.length > 0) secrets = [...secrets, ...texts].sort(longestFirst)
+    return plain
+  }
 
   return {
     give,
     of(view, ref, stage_id) {
       const { name, stored } = storedVariable(view, ref, stage_id)
       if (Object.hasOwn(given, name)) return given[name]
-      return stored === undefined ? undefined : parseStored(describedText(stored))
+      return stored && storedValue(stored, readSecret)
     },
+    isGiven: (name) => Object.hasOwn(given, name),
+    secretOf,
     masked: (text) => secrets.reduce(withoutSecret, text),
   }
+}
+
+const longestFirst = (one: string, other: string): number => other.length - one.length
+
+export function storedValue(stored: Buffer, secretOf: SecretOf): JsonValue | undefined {
+  const text = describedText(stored)
+  if (text !== '') return parseStored(text)
+  const { secret, data_type } = aboutOf<VariableAbout>(stored)
+  const plain = secret === undefined ? undefined : secretOf(variableOwner(secret))
+  return plain !== undefined && data_type === 'json' ? parseStored(plain) : plain
 }
 
 /** Where a variable of this reference stands; one of an unknown number has that as its name. */
@@ -87,7 +122,8 @@ function exactValue(name: string, value: unknown, bounds: PlainBounds): JsonValu
 
 /**
  * Stores an imported variable, and under its number the place of it. A secret has no value; it
- * removes a stored one. Throws `bad_definition` where its number is another variable's.
+ * removes a stored one, but for a secret that was set here. Throws `bad_definition` where its
+ * number is another variable's.
  */
 export function putVariable(
   tx: Tx,
@@ -97,16 +133,19 @@ export function putVariable(
   const key = variableKey(staged)
   const of = { name, ...defined({ stage_id }) }
   if (obj_id !== undefined) putNumber(tx, obj_id, staged, place)
+  const old = tx.get(key)
+  const { secret, ...about } = old === undefined ? {} : aboutOf<VariableAbout>(old)
   if (value === undefined) {
+    if (secret !== undefined) return { ...of, state: 'unchanged' }
     tx.del(key)
     return { ...of, state: 'not_stored' }
   }
-  const text = stringifyJson(value)
-  const old = tx.get(key)
-  const before = old && describedText(old)
-  if (before === text) return { ...of, state: 'unchanged' }
-  tx.put(key, encodeDescribed(text, old && aboutOf(old)))
-  return { ...of, state: before === undefined ? 'created' : 'updated' }
+  if (secret !== undefined) removeAll(tx, secretsOf(variableOwner(secret)))
+  const number = obj_id === undefined ? {} : { obj_id: Number(obj_id) }
+  const next = encodeDescribed(stringifyJson(value), { ...about, ...number })
+  if (old?.equals(next)) return { ...of, state: 'unchanged' }
+  tx.put(key, next)
+  return { ...of, state: old === undefined ? 'created' : 'updated' }
 }
 
 function putNumber(tx: Tx, obj_id: string, staged: string, place: string): void {

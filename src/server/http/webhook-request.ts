@@ -28,12 +28,12 @@ export async function serveWebhook(
   target: WebhookTarget,
   body: Buffer,
 ): Promise<void> {
-  const { conv_id, hash, form } = target
+  const { hash, form } = target
   const { context, request } = exchange
   const { engine } = context
-  const webhook = await engine.addresses.findWebhook(conv_id, hash)
+  const webhook = await engine.addresses.findWebhook(target.conv_id, hash)
   if (webhook === undefined) throw httpFault('not_found')
-  const { user, lock } = webhook
+  const { user, lock, conv_id } = webhook
   const given = basicCredentials(request.headers.authorization)
   if (lock !== undefined) {
     const is_open = isOneOf(given, [lock.credentials ?? '']) && lock.credentials !== undefined
