@@ -10,6 +10,7 @@ import { mariadbOrSkip, no_mariadb } from './support/mariadb.ts'
 
 const password = 'swordfish-4711'
 const mariadb = await mariadbOrSkip(password)
+const long_row = "select repeat('x', 15000000), repeat('x', 15000000), sleep(1)"
 const engines: Engine[] = []
 async function opened(more: Partial<DatabaseOptions> = {}) {
   const login = { host: '127.0.0.1', port: mariadb?.port ?? 1, user: 'shop', password }
@@ -124,12 +125,21 @@ describe('MariaDB', { skip: no_mariadb ?? false }, async () => {
     assert.deepEqual(says, [expected, expected])
   })
 
+  test('over TLS with a server that is verified, also a row that is too long', async () => {
+    const one = await opened({ ssl: true, ca_file: mariadb?.ca as string })
+    const [cipher = ''] = [saysOf(await asked(one, "show status like 'ssl_cipher'"))]
+    assert.match(cipher, /^1: .*"Value":"TLS/)
+    assert.match(saysOf(await asked(one, long_row)), /size_overflow_limit: .* has too many bytes/)
+    const named = await opened({ ssl: true, ca_file: mariadb?.ca as string, host: 'localhost' })
+    assert.equal(saysOf(await asked(named, 'select 1 as a')), '1: [{"a":1}]')
+  })
+
   const refused: readonly (readonly [string, Partial<DatabaseOptions>, RegExp])[] = [
     ['a wrong password', { password: 'wrong' }, /SQLSTATE 28000: Access denied for user 'shop'/],
     ['no password', { password: undefined } as object, /SQLSTATE 28000: Access denied/],
     ['another database', { database: 'nowhere' }, /database|Access denied/i],
     ['nobody there', { port: 1 }, /ECONNREFUSED/],
-    ['no TLS there', { ssl: true }, /./],
+    ['an authority that is not known', { ssl: true }, /certificate/],
   ]
   for (const [what, more, expected] of refused) {
     test(`refused: ${what}`, async () => {

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -12,8 +13,11 @@ import { pause, systemClock } from '../src/core/clock.ts'
 import type { DatabaseOptions } from '../src/engine/api/database-api.ts'
 import type { Engine, EngineOptions } from '../src/engine/api/engine-api.ts'
 import { openEngine } from '../src/open.ts'
+import { run } from './support/cli-run.ts'
+import { node_args, startServe } from './support/cli-serve.ts'
 import { asked, querying, saysOf } from './support/db-call.ts'
-import { no_postgres, postgresOrSkip } from './support/postgres.ts'
+import { tempFolder } from './support/package-folder.ts'
+import { no_postgres, postgresOrSkip, startPostgres } from './support/postgres.ts'
 import { quickFolder } from './support/store-folder.ts'
 
 const password = 'swordfish-4711'
@@ -269,6 +273,57 @@ describe('trouble with PostgreSQL', { skip }, () => {
     assert.match(made[0]?.key ?? '', new RegExp(`^conveyor ${obj_id}-[0-9]+-0$`))
     await rm(folder, { recursive: true })
   })
+})
+
+test('over TLS with a server that is verified, also a row that is too long', { skip }, async () => {
+  const server = await startPostgres({ password, tls: true })
+  try {
+    const at = { port: server.port, ssl: true }
+    const engine = await opened({ ...at, ca_file: server.ca as string })
+    const own = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()'
+    assert.equal(saysOf(await asked(engine, own)), '1: [{"ssl":true}]')
+    const long = saysOf(await asked(engine, "select repeat('x', 100000000)"))
+    assert.match(long, /size_overflow_limit: the answer has too many bytes/)
+    const says = saysOf(await asked(await opened(at), 'select 1'))
+    assert.match(says, /^hardware db_call_connection_error: .*certificate/)
+    const plain = saysOf(await asked(await opened({ port: server.port }), 'select 1'))
+    assert.match(plain, /^hardware db_call_connection_error: SQLSTATE 28000: no pg_hba.conf entry/)
+  } finally {
+    await server.remove()
+  }
+})
+
+test('serve with a file of databases: an import, a task and what is warned of', {
+  skip,
+}, async () => {
+  const folder = tempFolder()
+  const of = (name: string, text: string): string => {
+    const path = join(folder.path, name)
+    writeFileSync(path, text, { mode: 0o600 })
+    return path
+  }
+  of('password', `${password}\n`)
+  const { password: _, ...one } = instance()
+  const plain = { ...one, host: '10.255.255.1', ssl: false }
+  const given = { stock: { ...one, password_file: 'password' }, far: plain }
+  const databases = of('databases.json', JSON.stringify(given))
+  const db = join(folder.path, 'tasks.lmdb')
+  const at = ['--db', db, '--databases', databases, '--http', '127.0.0.1:0', '--json']
+  const served = await startServe([process.execPath, ...node_args, 'serve', ...at])
+  try {
+    const file = of('shop.json', JSON.stringify(querying('select {{a}}', { instance_id: 'stock' })))
+    const imported = await run(['process', 'import', file, '--db', db])
+    assert.equal(imported.exit, 0, imported.err)
+    const data = JSON.stringify({ a: "it's" })
+    await run(['task', 'create', '1', '--ref', 'r', '--data', data, '--db', db])
+    const ended = async () => (await run(['task', 'show', '1', 'r', '--json', '--db', db])).out
+    while (!(await ended()).includes('"node_id":"done"')) await pause(systemClock, 50)
+    assert.match(await ended(), /"result":\[\{"\?column\?":"it's"\}\],"rows_count":1/)
+    assert.match(served.err(), /"what":"plain_database","says":"queries of far and their rows/)
+  } finally {
+    assert.equal(await served.stop(), 0)
+    folder.remove()
+  }
 })
 
 test('a time semaphor sends a task on while its query is under way', { skip }, async () => {

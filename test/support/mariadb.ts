@@ -1,6 +1,6 @@
 /**
  * A MariaDB server of a test's own, of Debian's package mariadb-server: in a new folder, on a free
- * port, with a user and a database `shop`. The empty database is made once on a machine and copied
+ * port, with a certificate, and a user and a database `shop`. The empty database is made once on a machine and copied
  * for each server. Its program ends with the process that started it.
  */
 import { execFileSync, spawn } from 'node:child_process'
@@ -10,11 +10,15 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
+import { initFolder } from '../../src/certs/folder.ts'
+import { systemChance, systemClock } from '../../src/core/clock.ts'
 import { freePort } from './free-port.ts'
 import { signalTree } from './postgres.ts'
 
 export interface Mariadb {
   readonly port: number
+  /** The file of the authority that has signed its certificate. */
+  readonly ca: string
   /** What its own client prints for a statement of root, without a head. */
   sql(text: string): string
   signal(name: NodeJS.Signals): void
@@ -41,13 +45,22 @@ export async function mariadbOrSkip(password: string): Promise<Mariadb | undefin
     'grant all on shop.* to shop',
   ]
   writeFileSync(start, statements.map((one) => `${one};\n`).join(''))
+  const tls = join(home, 'tls')
+  await initFolder(tls, [], { now_ms: systemClock.now_ms(), chance: systemChance })
   own(home)
   const port = await freePort()
   const command = [...asUser('INT'), program, '--no-defaults', `--datadir=${data}`]
   const args = [`--socket=${socket}`, `--port=${port}`, '--bind-address=127.0.0.1']
+  const certificate = [`--ssl-cert=${tls}/server.crt`, `--ssl-key=${tls}/server.key`]
   const child = spawn(
     command[0] as string,
-    [...command.slice(1), ...args, `--init-file=${start}`, '--innodb-flush-log-at-trx-commit=0'],
+    [
+      ...command.slice(1),
+      ...args,
+      ...certificate,
+      `--init-file=${start}`,
+      '--innodb-flush-log-at-trx-commit=0',
+    ],
     { cwd: home, stdio: ['ignore', 'ignore', 'pipe'] },
   )
   let said = ''
@@ -66,6 +79,7 @@ export async function mariadbOrSkip(password: string): Promise<Mariadb | undefin
   })
   return {
     port,
+    ca: join(tls, 'ca.crt'),
     sql: (text) =>
       execFileSync('mariadb', ['-S', socket, '-u', 'root', '-N', '-e', text], { encoding: 'utf8' }),
     signal: (name) => signalTree(child.pid as number, name),
