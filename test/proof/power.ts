@@ -63,12 +63,12 @@ const forms: readonly Form[] = [
 const judge_edits: readonly Edit[] = [
   {
     file: 'store/commit-log/bounds.ts',
-    from: '[usual_min, usual_max] = [32 * mib, 64 * mib]',
+    from: '[usual_min, usual_max] = [8 * mib, 32 * mib]',
     to: '[usual_min, usual_max] = [2 * mib, 2 * mib]',
   },
   {
     file: 'store/commit-log/writer.ts',
-    from: 'first_slots = 1024 * 1024',
+    from: 'first_slots = 512 * 1024',
     to: 'first_slots = 4096',
   },
 ]

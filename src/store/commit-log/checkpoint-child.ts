@@ -49,6 +49,7 @@ const idle = newAlarm(systemClock, end)
 wait()
 let head: JobHead | undefined
 let head_text: Buffer[] = []
+/** Kept for the next job: this process ends when it has none. */
 let frames = Buffer.alloc(0)
 let filled = 0
 
@@ -63,7 +64,7 @@ process.stdin.on('data', (chunk: Buffer) => {
   if (filled < head.bytes) return
   const job = head
   head = undefined
-  void run(job, frames)
+  void run(job, frames.subarray(0, job.bytes))
 })
 
 /** The bytes after the head; undefined while it is incomplete. */
@@ -73,7 +74,7 @@ function takeHead(chunk: Buffer): Buffer | undefined {
   if (end_at < 0) return undefined
   head = parsePlain(Buffer.concat(head_text).toString('utf8')) as JobHead
   head_text = []
-  frames = Buffer.allocUnsafeSlow(head.bytes)
+  if (frames.length < head.bytes) frames = Buffer.allocUnsafeSlow(head.bytes)
   filled = 0
   return chunk.subarray(end_at + 1)
 }

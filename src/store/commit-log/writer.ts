@@ -165,7 +165,7 @@ function unmergedBytes({ memtable, begin }: Round): number {
  * bound reservations.
  */
 export const arena_bytes = boundsFor(0).bytes_max
-const first_slots = 1024 * 1024
+const first_slots = 512 * 1024
 
 export function newMemtable(): ChangeBuffer {
   return newChangeBuffer({
