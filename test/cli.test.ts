@@ -297,7 +297,7 @@ test('a refused process import prints its warnings too', async () => {
 
 test('process alias: set, listed, removed', async () => {
   await ok('process alias @paid 1234')
-  assert.match(await ok('process aliases'), /^ALIAS +PROCESS\n@paid +1234\n$/)
+  assert.match(await ok('process aliases'), /^ALIAS +PROCESS +STAGE\n@paid +1234 +-\n$/)
   assert.deepEqual(await okJson('process aliases'), { name: 'paid', conv_id: '1234' })
   assert.deepEqual(await okJson('process alias paid --off'), { name: 'paid', conv_id: null })
   assert.equal(await ok('process aliases'), '')
