@@ -82,9 +82,13 @@ function form(digits: number, sign: typeof hmacOf): Form {
 
 /** The kind of a signature in a path or query, by its number of digits. */
 export function pathKindOf(signature: string): SignatureKind | undefined {
-  return path_kinds.find((kind) => forms[kind].given.length === signature.length)
+  return by_digits.get(signature.length)
 }
 
-const path_kinds = signature_kinds.filter((kind) => kind !== 'hmac')
+const by_digits = new Map(
+  signature_kinds
+    .filter((kind) => kind !== 'hmac')
+    .map((kind) => [forms[kind].given.length, kind] as const),
+)
 const utf8_bytes_max = 3
 const message = Buffer.allocUnsafeSlow(4096)
