@@ -92,7 +92,7 @@ export function textIn({ op }: Act, key: string, chars_max: number): string | un
 
 /** A whole number from `min` to `max`; `usual` where none was sent. */
 export function numberIn(
-  { op }: Act,
+  { op }: Pick<Act, 'op'>,
   key: string,
   { min = 0, max, usual }: { readonly min?: number; readonly max: number; readonly usual: number },
 ): number {

@@ -14,6 +14,7 @@ import * as edits from './draft-edits.ts'
 import * as folders from './folders.ts'
 import * as projects from './projects.ts'
 import * as reading from './reading.ts'
+import { countMoves, showStat } from './statistics.ts'
 import * as tasks from './tasks.ts'
 import { prepareUpload, uploadScheme } from './uploads.ts'
 import * as variables from './variables.ts'
@@ -57,6 +58,7 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     delete: change(edits.deleteNode),
   },
   task: { delete: change(tasks.deleteTask) },
+  stat: { show: { run: showStat, is_read: true, prepare: countMoves } },
   task_history: { list: read(tasks.listTaskHistory) },
   nodes: { list: read(reading.listNodes) },
   conv_params: { list: read(reading.listConvParams), modify: change(edits.modifyConvParams) },
