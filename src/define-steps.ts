@@ -246,6 +246,24 @@ export function handled<const Name extends string = never>(
   return step(type, { ...more, ...errorTo(error) })
 }
 
+/** How many tasks at once may be past a place of a process, for each value of a key. */
+export interface Limit {
+  /** A text with templates, such as `{{customer}}`; one without is a limit for all tasks. */
+  readonly key: string
+  readonly at_once: number
+}
+
+/**
+ * A step before which a task takes a slot of each limit, in this order; it waits in line until it
+ * has them. It gives them back when it leaves the node, ends or fails.
+ */
+export function limited<const Name extends string = never, Wait = never>(
+  limits: readonly Limit[],
+  step: Step<Name, Wait>,
+): Step<Name, Wait> {
+  return { ...step, definition: { ...step.definition, limit: limits } }
+}
+
 /** A duration; members add up. */
 export interface Span {
   readonly days?: number

@@ -16,7 +16,7 @@
  * A node is its steps in order; tasks are created in the node called `start`.
  */
 import type { InputOf, OutputOf, StandardSchema } from './core/standard-schema.ts'
-import type { Step } from './define-steps.ts'
+import type { Limit, Step } from './define-steps.ts'
 import {
   type AnyData,
   type Callback,
@@ -31,7 +31,7 @@ import {
 import type { ValueType } from './process/values.ts'
 
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts'
-export type { Comparison, ProcessName, Span, Step, Values } from './define-steps.ts'
+export type { Comparison, Limit, ProcessName, Span, Step, Values } from './define-steps.ts'
 export {
   addSums,
   after,
@@ -42,6 +42,7 @@ export {
   createTask,
   go,
   handled,
+  limited,
   modifyTask,
   queue,
   reply,
@@ -59,6 +60,8 @@ export type { ValueType } from './process/values.ts'
 export interface NodeBody<out Name extends string = never, out Wait = never> {
   readonly kind: 'logic' | 'escalation' | 'end'
   readonly steps: readonly Step<Name, Wait>[]
+  /** Slots that a task takes when it enters the node, before the first step (`limited`). */
+  readonly limit?: readonly Limit[]
   /** Default: the node's name. */
   readonly title?: string
   readonly save?: boolean
@@ -93,7 +96,7 @@ interface Appearance {
 /** A node with a title, a position or a kind of its own. */
 export function node<Name extends string, const Given = unknown>(
   steps: (Step<Name, unknown> | readonly Step<Name, unknown>[]) & Given,
-  more: Appearance & { readonly kind?: 'logic' | 'escalation' } = {},
+  more: Appearance & Pick<NodeBody, 'limit'> & { readonly kind?: 'logic' | 'escalation' } = {},
 ): NodeBody<Name, WaitOf<Given>> {
   return { kind: 'logic', ...more, steps: listOf(steps) as Step<Name, WaitOf<Given>>[] }
 }
@@ -220,7 +223,7 @@ function paramOf(name: string, given: ParamGiven): object {
 const obj_types = { logic: 0, start: 1, end: 2, escalation: 3 } as const
 
 function nodeOf(name: string, body: NodeBody<string, unknown>): NodeDefinition {
-  const { steps, save = false, title = name, x, y } = body
+  const { steps, limit, save = false, title = name, x, y } = body
   const kind = name === 'start' ? 'start' : body.kind
   const definitions = (semaphor: boolean): AnyData[] =>
     steps.filter((step) => step.semaphor === semaphor).map(({ definition }) => definition)
@@ -230,6 +233,7 @@ function nodeOf(name: string, body: NodeBody<string, unknown>): NodeDefinition {
     title,
     description: '',
     ...(x === undefined || y === undefined ? {} : { x, y }),
+    ...(limit === undefined ? {} : { limit }),
     condition: { logics: definitions(false), semaphors: definitions(true) },
     options: { save_task: save },
   }

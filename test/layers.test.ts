@@ -25,6 +25,7 @@ const layers = [
   'engine/transactions',
   'engine/access',
   'engine/tasks',
+  'engine/limits',
   'engine/replays',
   'engine/requests',
   'engine/jobs',

@@ -454,6 +454,7 @@ for (const [name, packages, printed] of [
     [],
     'order-300 order-120\n1 { amount: 300, customer: { vip: true } }\n1 {}\nreview 1\nwait 2\n',
   ],
+  ['limits', [], 'no_api_callback_in_node_with_task\nok\n'],
 ] as const) {
   test(`a program that defines a process: ${name}`, async () => {
     const { path: folder, remove } = tempFolder()

@@ -13,6 +13,7 @@ const of_tasks: ReadonlySet<KeyType> = new Set([
   'failed',
   'outbox',
   'queue',
+  'slot',
 ] as const)
 
 export function keyText(key: Key): string {

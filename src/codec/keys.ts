@@ -32,6 +32,10 @@
  * | 19 | shape       | conv, n (4)             | shape of data   | n is made of the shape
  * | 1a | draft       | conv, user or nothing   | draft record    | of a process and, if named, user
  * | 1b | draft_node  | conv, user, node        | change, as JSON | of a draft
+ * | 1c | limit       | conv, node, name, value | numbers, JSON   | counts its slots
+ * | 1d | slot        | limit, n (8), task (12) | –               | task_slot says the same
+ * | 1e | task_slot   | task (12), node, name   | value and n     | of a live task; its slot is
+ * | 1f | limit_next  | conv                    | limit or empty  | of a process
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. The ms of an ended or a failed task is its change time.
@@ -69,6 +73,10 @@ export const key_types = {
   shape: 0x19,
   draft: 0x1a,
   draft_node: 0x1b,
+  limit: 0x1c,
+  slot: 0x1d,
+  task_slot: 0x1e,
+  limit_next: 0x1f,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -98,7 +106,6 @@ export const failedKey = (conv: string, change_ms: number, obj_id: string): Key 
   prefix.failed + part(conv) + u64(change_ms) + idBytes(obj_id)
 export const nodeCountKey = (conv: string, node: string): Key =>
   prefix.node_count + part(conv) + utf8(node)
-
 export const outboxKey = (at_ms: number, obj_id: string): Key =>
   prefix.outbox + u64(at_ms) + idBytes(obj_id)
 export const queueKey = (conv: string, node: string, since_ms: number, obj_id: string): Key =>
@@ -114,6 +121,19 @@ export const draftKey = (conv: string, user: string): Key => prefix.draft + part
 export const draftNodeKey = (conv: string, user: string, node: string): Key =>
   prefix.draft_node + part(conv) + part(user) + utf8(node)
 export const bulkKey = (id: string): Key => prefix.bulk + utf8(id)
+/** `name` is the limit in its node, `value` what the data of a task gave for its key. */
+export type LimitPlace = Readonly<Record<'conv' | 'node' | 'name' | 'value', string>>
+const placePart = ({ conv, node, name }: LimitPlace): string => part(conv) + part(node) + part(name)
+export const limitKey = (place: LimitPlace): Key =>
+  prefix.limit + placePart(place) + utf8(place.value)
+/** `n`: 0 for a task that holds a slot, else its place in line. */
+export const slotKey = (place: LimitPlace, n: number, obj_id: string): Key =>
+  slotsPart(place) + u64(n) + idBytes(obj_id)
+const slotsPart = (place: LimitPlace): string =>
+  prefix.slot + placePart(place) + newPart(place.value)
+export const taskSlotKey = (obj_id: string, node: string, name: string): Key =>
+  prefix.task_slot + idBytes(obj_id) + part(node) + utf8(name)
+export const limitNextKey = (conv: string): Key => prefix.limit_next + utf8(conv)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefined ? '' : u32(n))
 
@@ -187,6 +207,16 @@ export const replaysOf = (kind: ReplayKind): KeyRange => rangeOfPrefix(replayPre
 
 export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))
+export const limitsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.limit + part(conv))
+export const slotsFrom = (place: LimitPlace, n: number): KeyRange => ({
+  from: slotsPart(place) + u64(n),
+  to: rangeOfPrefix(slotsPart(place)).to,
+})
+/** Not by `rangeOfPrefix`, because an id may end with ff. */
+export const taskSlotsOf = (obj_id: string): KeyRange => {
+  const from = prefix.task_slot + idBytes(obj_id)
+  return { from, to: `${from}\xff` }
+}
 export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.sum + part(conv))
 
 /** The first possible key after a key, where a scan continues. */
@@ -268,6 +298,29 @@ export function queueOfKey(key: Key): {
   return { conv, node, since_ms, obj_id: taskOfKey(key) }
 }
 
+export function limitOfKey(key: Key): LimitPlace {
+  const { at, ...place } = readPlace(key)
+  return { ...place, value: text(key.slice(at)) }
+}
+
+export function slotOfKey(key: Key): LimitPlace & { n: number; obj_id: string } {
+  const { at, ...place } = readPlace(key)
+  const [value, n_at] = readPart(key, at)
+  return { ...place, value, n: readNumber(key.slice(n_at, n_at + 8)), obj_id: taskOfKey(key) }
+}
+
+function readPlace(key: Key): Omit<LimitPlace, 'value'> & { at: number } {
+  const [conv, node_at] = readPart(key, 1)
+  const [node, name_at] = readPart(key, node_at)
+  const [name, at] = readPart(key, name_at)
+  return { conv, node, name, at }
+}
+
+export function taskSlotOfKey(key: Key): { obj_id: string; node: string; name: string } {
+  const [node, name_at] = readPart(key, 1 + id_bytes)
+  return { obj_id: idHex(key.slice(1, 1 + id_bytes)), node, name: text(key.slice(name_at)) }
+}
+
 /** `kind` is undefined for a number that has none. */
 export function replayOfKey(key: Key): { kind: ReplayKind | undefined; time_s: number } {
   const number = key.charCodeAt(1)
@@ -297,11 +350,13 @@ export function part(value: string): string {
   let known = parts.get(value)
   if (known === undefined) {
     if (parts.size >= parts_max) parts.clear()
-    known = `${utf8(value).replaceAll('\x00', '\x00\xff')}\x00`
+    known = newPart(value)
     parts.set(value, known)
   }
   return known
 }
+
+const newPart = (value: string): string => `${utf8(value).replaceAll('\x00', '\x00\xff')}\x00`
 
 export function text(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')

@@ -264,3 +264,39 @@ export function decodeCounts(bytes: Buffer | undefined, counts = noTasks()): Sta
 
 /** What a grant allows, as bits of its one byte. */
 export const grant_bits = { create: 1, modify: 2, show: 4, edit: 8 } as const
+
+/** The value of a limit key, as JSON text like that of task_slot. */
+export interface LimitNumbers {
+  /** Tasks that hold a slot of this value, and tasks in its line. */
+  held: number
+  waiting: number
+  /** No task in the line has a smaller place than `first`, or a greater one than `last`. */
+  first: number
+  last: number
+}
+
+export function encodeNumbers({ held, waiting, first, last }: LimitNumbers): Buffer {
+  return Buffer.from(JSON.stringify([held, waiting, first, last]))
+}
+
+export function decodeNumbers(bytes: Buffer | undefined): LimitNumbers {
+  if (bytes === undefined) return { held: 0, waiting: 0, first: 1, last: 0 }
+  type Numbers = readonly [held: number, waiting: number, first: number, last: number]
+  const [held, waiting, first, last] = parsePlain(bytes.toString('utf8')) as Numbers
+  return { held, waiting, first, last }
+}
+
+/** `n` is 0 while the task holds the slot, else its place in the line. */
+export interface TaskSlot {
+  readonly value: string
+  readonly n: number
+}
+
+export function encodeTaskSlot({ value, n }: TaskSlot): Buffer {
+  return Buffer.from(JSON.stringify([value, n]))
+}
+
+export function decodeTaskSlot(bytes: Buffer): TaskSlot {
+  const [value, n] = parsePlain(bytes.toString('utf8')) as readonly [string, number]
+  return { value, n }
+}

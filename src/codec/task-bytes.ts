@@ -5,7 +5,7 @@
  * since another one, plus 1 if it is before that:
  *
  *     version (1) = 5
- *     status (bits 0 to 3), wait (bits 4 to 6), data with a shape (bit 7)
+ *     status (bits 0 to 2), has slots (bit 3), wait (bits 4 to 6), data with a shape (bit 7)
  *     flags (2)
  *     crc32 of all the rest (4)
  *     created, since the second of its id; if flagged: changed, due, at, since created
@@ -57,6 +57,7 @@ const more_flag = {
 const digest_bytes = 32
 const numbers_at = 8
 const shape_flag = 128
+const slots_flag = 8
 /** Of the part before the texts, at most. */
 const head_bytes_max = 256
 /** Of a node there. */
@@ -151,7 +152,8 @@ export function encodeTask(task: TaskRecord, packed?: PackedData): Buffer {
     (trace === undefined ? 0 : more_flag.trace)
   bytes[0] = version
   const of_shape = packed === undefined ? 0 : shape_flag
-  bytes[1] = statuses.indexOf(task.status) | (waits.indexOf(task.wait) << 4) | of_shape
+  const of_slots = task.has_slots ? slots_flag : 0
+  bytes[1] = statuses.indexOf(task.status) | of_slots | (waits.indexOf(task.wait) << 4) | of_shape
   let at = putTime(bytes, numbers_at, create_ms, msOfId(task.obj_id))
   if (change_ms !== create_ms) at = putTime(bytes, at, change_ms, create_ms)
   if (due_ms !== 0) at = putTime(bytes, at, due_ms, create_ms)
@@ -287,7 +289,7 @@ export function decodeTask(
     user_id: flags & flag.user ? texts.slice(user_from, tag_from) : undefined,
     create_ms,
     change_ms,
-    status: statuses[first & 15] as Status,
+    status: statuses[first & 7] as Status,
     details:
       flags & flag.details
         ? {
@@ -305,6 +307,7 @@ export function decodeTask(
     visit,
     moves,
     at_ms,
+    has_slots: (first & slots_flag) !== 0,
     attempts,
     caller_id: flags & flag.caller ? nextHex() : undefined,
     called_id: flags & flag.called ? nextHex() : undefined,

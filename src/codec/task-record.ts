@@ -8,10 +8,10 @@ import type { TraceContext } from '../core/tracing.ts'
 /**
  * What a task waits for. `callback`: a modify, which resumes it after the logic `logic_at`.
  * `ready`: the next turn, which resumes it at `logic_at`. `reply`: the end of the task `called_id`.
- * `queue`: a task that takes it from the queue. `work`: a job outside the transaction. `nothing`:
- * its timer, if it has one.
+ * `queue`: a task that takes it from the queue. `work`: a job outside the transaction. `slot`: its
+ * turn at a limit of its node. `nothing`: its timer, if it has one.
  */
-export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work'
+export type Wait = 'nothing' | 'callback' | 'ready' | 'reply' | 'queue' | 'work' | 'slot'
 
 export interface TaskRecord {
   readonly obj_id: string
@@ -40,6 +40,8 @@ export interface TaskRecord {
    * node fires, 0 without one. Otherwise 0.
    */
   at_ms: number
+  /** Whether it holds or waits for slots of limits, which the key type task_slot lists. */
+  has_slots: boolean
   /** Failed attempts of the job it waits for. */
   attempts: number
   /** The task that waits for the reply of this one; undefined once the reply is given. */
@@ -85,7 +87,15 @@ export const statuses: readonly Status[] = [
   'canceled',
 ]
 /** In that order too. */
-export const waits: readonly Wait[] = ['nothing', 'callback', 'ready', 'reply', 'queue', 'work']
+export const waits: readonly Wait[] = [
+  'nothing',
+  'callback',
+  'ready',
+  'reply',
+  'queue',
+  'work',
+  'slot',
+]
 
 /** Adds a node that the list lacks. */
 export function placeOf(nodes: string[], node_id: string): number {

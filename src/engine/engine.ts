@@ -14,7 +14,7 @@
  * transaction is durable. Timers, schedules, job outcomes, retry and cancel enter at
  * transaction-queue.
  */
-import { type Key, metaKey } from '../codec/keys.ts'
+import { type Key, keysOfType, metaKey } from '../codec/keys.ts'
 import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
@@ -53,10 +53,10 @@ import type { ServedEngine } from './served-engine.ts'
 import { newTaskCalls } from './task-calls.ts'
 import { newTimers } from './timers/due-work.ts'
 import { newAdmission } from './transactions/admission.ts'
-import { newBackground } from './transactions/background.ts'
+import { newBackground, type Work } from './transactions/background.ts'
 import { newCatalog } from './transactions/catalog.ts'
 import type { Parts } from './transactions/parts.ts'
-import type { CommitEffects, EngineContext } from './transactions/transaction.ts'
+import type { CommitEffects, EngineContext, Slots } from './transactions/transaction.ts'
 import { newTransactionQueue } from './transactions/transaction-queue.ts'
 import { newVariables } from './transactions/variables.ts'
 import { typedProcess } from './typed-process.ts'
@@ -108,6 +108,28 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     is_traced: tracing !== undefined,
     db_call: parts.db_call,
     flow: flow_counters,
+    get slots() {
+      return slots
+    },
+    loadSlots,
+  }
+  let slots: Slots | undefined
+  let loading: Promise<void> | undefined
+  function loadSlots(): Promise<void> {
+    loading ??= import('./limits/slots.ts').then(async ({ newSlots }) => {
+      const made = newSlots(shared)
+      await made.read()
+      slots = made
+      background.wake()
+    })
+    loading.catch(() => {
+      loading = undefined
+    })
+    return loading
+  }
+  const slots_work: Work = {
+    due_ms: () => slots?.work.due_ms() ?? Number.POSITIVE_INFINITY,
+    step: async () => slots?.work.step(),
   }
   const { variables } = engine_context
   const admission = newAdmission({ limits, store, clock, failure })
@@ -130,7 +152,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const background = newBackground({
     ...shared,
     works: has_background
-      ? [...timers.works, hand_over.work, window.work, replays.work]
+      ? [...timers.works, slots_work, hand_over.work, window.work, replays.work]
       : [window.work],
   })
   /** Administration waits for the ops queued before it. */
@@ -145,6 +167,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     timers.onProcessChanged(conv_id)
     jobs.onProcessChanged()
     hand_over.onProcessChanged(conv_id)
+    slots?.onProcessChanged(conv_id)
   }
   const process_parts = { ...ordered, addresses, handlers, onChanged }
   const importer = newImporter(process_parts)
@@ -158,12 +181,13 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const reportFull = newFullProcessReport(emit, clock, limits.process_tasks_max)
 
   function publish(effects: CommitEffects): void {
-    const { ends, entry, flow, full, has_ended, job_ms, runs } = effects
+    const { ends, entry, flow, full, has_ended, job_ms, needs_slots, runs } = effects
     counters.countTasks(effects)
     if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
     if (effects.timers !== undefined) timers.onSet(effects.timers)
     if (has_ended) timers.onEnded()
+    if (needs_slots) loadSlots().catch(onBug)
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
     for (const one of effects.failures ?? []) {
@@ -196,6 +220,7 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
     })
   }
 
+  if (await store.view(hasLimits)) await loadSlots()
   if (has_background) {
     await timers.read()
     jobs.start()
@@ -285,6 +310,11 @@ function lazyDrafts(parts: ProcessParts): Drafts {
     },
     drafts: async (conv_id) => (await load()).listDrafts(parts, String(conv_id)),
   }
+}
+
+/** Whether a task holds a slot of a limit, or waits for one. */
+function hasLimits(view: View): boolean {
+  return view.scan({ ...keysOfType('limit'), limit: 1 }).length > 0
 }
 
 function idMiddle(view: View): string {

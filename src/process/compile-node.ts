@@ -9,8 +9,8 @@
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { type NodeHead, nodeType, parsedOptions } from './compile-head.ts'
-import { node_parts_max, unix_seconds_max } from './definition-limits.ts'
-import type { CountSemaphor, DueTime, GraphNode, TimeSemaphor } from './graph.ts'
+import { limit_key_chars_max, node_parts_max, unix_seconds_max } from './definition-limits.ts'
+import type { CountSemaphor, DueTime, GraphNode, NodeLimit, TimeSemaphor } from './graph.ts'
 import type { DbCallKinds, EvaluationContext, Logic, LogicKind } from './logic.ts'
 import { handlerKind } from './logics/api-callback.ts'
 import { sumNames } from './logics/api-sum.ts'
@@ -47,6 +47,8 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
   const is_stub = nodeType(raw.obj_type) === 4
   const stub = is_stub ? stubOf(condition.stub) : undefined
   const logics = compileLogics(raw_logics, report, rules, stub)
+  const limits = compileLimits(raw, raw_logics, logics, report)
+  if (kind === 'end' && limits !== undefined) report.mistake('an end has no limit')
   const semaphors = listIn(condition, 'semaphors', report)
   const { time_semaphors, count_semaphors } = compileSemaphors(semaphors, report)
   if (kind === 'start' && logics.length === 0) report.mistake('the start leads nowhere')
@@ -59,6 +61,7 @@ export function compileNode(head: NodeHead, report: Report, rules: HandlerRules)
     kind,
     title,
     logics,
+    limits,
     time_semaphors,
     count_semaphors,
     sum_names: sumNames(raw_logics),
@@ -76,7 +79,7 @@ export function brokenNode(node: GraphNode): GraphNode {
   const failure = fail('node', mistaken, undefined)
   const none = { waits_for: undefined, err_node_id: undefined, job: undefined, callback: undefined }
   const logics: Logic[] = [{ type: 'mistake', ...none, run: () => failure }]
-  return { ...node, logics, time_semaphors: [], count_semaphors: [] }
+  return { ...node, logics, limits: undefined, time_semaphors: [], count_semaphors: [] }
 }
 
 /** A handler answers in bounded time, or the task fails. */
@@ -150,6 +153,38 @@ function compileLogic(
 ): Logic {
   const { err_node_id, run, job, callback } = compile(raw, report)
   return { type, waits_for, err_node_id, run, job, callback }
+}
+
+/** Those of the node itself, `limit` beside its `condition`, then those in its logics. */
+function compileLimits(
+  node: JsonObject,
+  raw_logics: readonly JsonValue[],
+  logics: readonly Logic[],
+  report: Report,
+): readonly NodeLimit[] | undefined {
+  const found: NodeLimit[] = []
+  const add = (raw: JsonObject, logic_at: number, place: string): void => {
+    if (raw.limit === undefined) return
+    for (const [at, one] of listIn(raw, 'limit', reportAt(report, place)).entries()) {
+      const of = reportAt(report, `${place} limit[${at}]`)
+      const { key, at_once } = isObject(one) ? one : {}
+      const count = isNumberToken(at_once) ? Number(numberText(at_once)) : at_once
+      if (typeof key !== 'string' || key.length > limit_key_chars_max) {
+        expected(of, 'key', key, `a text of at most ${limit_key_chars_max} characters`)
+      } else if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 1) {
+        expected(of, 'at_once', at_once, 'a whole number from 1')
+      } else if (found.some(({ name }) => name === key)) {
+        of.mistake(`key ${quoted(key)} is of another limit of the node`)
+      } else {
+        const template = compileTemplate(key, of, 'key')
+        const err_node_id = place === 'node' ? undefined : logics[logic_at]?.err_node_id
+        found.push({ logic_at, name: key, key: template, at_once: count, err_node_id })
+      }
+    }
+  }
+  add(node, 0, 'node')
+  for (const [at, raw] of raw_logics.entries()) if (isObject(raw)) add(raw, at, `logics[${at}]`)
+  return found.length === 0 ? undefined : found
 }
 
 export interface Semaphors {

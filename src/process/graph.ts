@@ -20,6 +20,18 @@ export interface TimeSemaphor {
   due(context: EvaluationContext): DueTime
 }
 
+/** How many tasks at once may be past a logic of a node, for each value of a key. */
+export interface NodeLimit {
+  /** The logic before which a task takes its slot. */
+  readonly logic_at: number
+  /** The text of the key; it names the limit in its node, also after another definition. */
+  readonly name: string
+  readonly key: Template
+  readonly at_once: number
+  /** For a key that cannot be made. */
+  readonly err_node_id: string | undefined
+}
+
 export type NodeKind = 'logic' | 'start' | 'end' | 'escalation'
 
 export interface GraphNode {
@@ -27,6 +39,8 @@ export interface GraphNode {
   readonly kind: NodeKind
   readonly title: string
   readonly logics: readonly Logic[]
+  /** In order of their logics; undefined for none. */
+  readonly limits: readonly NodeLimit[] | undefined
   readonly time_semaphors: readonly TimeSemaphor[]
   readonly count_semaphors: readonly CountSemaphor[]
   /** Names of the running sums of this node, by the ids that `api_sum` gives them. */

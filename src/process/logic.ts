@@ -114,6 +114,8 @@ export type Command =
     })
   /** Adds to running sums of this node. */
   | { readonly command: 'sum'; readonly terms: readonly { name: string; value: number }[] }
+  /** Waits in the line of a limit. Only the engine gives it, before a logic is run. */
+  | { readonly command: 'slot' }
   /** Waits while a job runs outside the transaction (`job` of the logic). */
   | { readonly command: 'job' }
   /** Goes to `err_node_id` with the error fields of `kind` set; without one the task has failed. */

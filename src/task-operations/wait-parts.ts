@@ -21,7 +21,7 @@ export function waitParts(wait: TaskWait): WaitPart[][] {
 }
 
 const words: Readonly<
-  Record<Exclude<TaskWait['for'], 'reply' | 'handler' | 'call' | 'timer'>, string>
+  Record<Exclude<TaskWait['for'], 'reply' | 'handler' | 'call' | 'slot' | 'timer'>, string>
 > = {
   callback: 'callback',
   turn: 'its next turn',
@@ -29,6 +29,13 @@ const words: Readonly<
   db: 'database',
   code: 'code',
   nothing: 'nothing: it stays here until it is moved',
+}
+
+function limitText({ limit }: TaskWait): string {
+  if (limit === undefined) return ''
+  const { key, at_once, ahead_max } = limit
+  const at = at_once === undefined ? '' : `: limit ${at_once} for ${key}`
+  return `${at}, ${ahead_max === 0 ? 'it is the first' : `at most ${ahead_max} ahead of it`}`
 }
 
 function whatOf(wait: TaskWait): WaitPart[] {
@@ -39,6 +46,7 @@ function whatOf(wait: TaskWait): WaitPart[] {
   if (wait.for === 'handler') {
     return [`handler ${handler}${has_handler === false ? ' (none is registered)' : ''}`]
   }
+  if (wait.for === 'slot') return [`its turn${limitText(wait)}`]
   if (wait.for === 'call') return [host ? `call to ${host}` : 'call']
   return wait.for === 'timer' ? [] : [words[wait.for]]
 }

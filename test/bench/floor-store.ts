@@ -121,6 +121,7 @@ function recordOf(data: object, digest: Buffer | undefined): Buffer {
     moves: 0,
     digest,
     at_ms: 0,
+    has_slots: false,
     attempts: 0,
     caller_id: undefined,
     called_id: undefined,

@@ -4,7 +4,7 @@
  * for its tasks; the process record keeps these migrations until the last task has migrated.
  */
 import { isObject, stringifyJson } from '../../codec/json.ts'
-import { processKey, versionKey } from '../../codec/keys.ts'
+import { limitNextKey, processKey, versionKey } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import { partsOf } from '../../core/alias.ts'
 import { nextTurn } from '../../core/clock.ts'
@@ -100,6 +100,7 @@ export function newImporter(
     await store.view((view) => {
       for (const { conv_id } of versions) catalog.find(view, conv_id)
     })
+    if (versions.some(({ graph }) => hasLimits(graph))) await parts.engine.loadSlots()
     for (const one of idle) emit('handler_unused', { ...one })
     await inSlices(
       (function* () {
@@ -243,12 +244,18 @@ export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutH
   }
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))
+  if (hasLimits(old?.graph)) tx.put(limitNextKey(conv_id), Buffer.alloc(0))
   const is_opened = record.webhook !== old?.record.webhook
   return {
     version,
     state: old === undefined ? 'created' : 'updated',
     ...(is_opened ? { webhook_opened: true } : {}),
   }
+}
+
+function hasLimits(graph: Process['graph'] | undefined): boolean {
+  for (const { limits } of graph?.nodes.values() ?? []) if (limits !== undefined) return true
+  return false
 }
 
 /** Targets of dropped nodes with tasks. Throws `tasks_in_node` if one is missing. */

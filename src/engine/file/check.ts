@@ -39,6 +39,7 @@ import {
   secretOfKey,
   sumOfKey,
   taskOfKey,
+  taskSlotsOf,
   timeOfKey,
   userKey,
   variableOfKey,
@@ -257,6 +258,9 @@ function checkTask(view: View, task: TaskRecord): string | undefined {
   if (task.wait === 'queue' && !has(queueKey(task.conv_id, task.node_id, task.at_ms, obj_id))) {
     return `task ${obj_id} is not listed in the queue of its node "${task.node_id}"`
   }
+  if (task.has_slots !== view.scan({ ...taskSlotsOf(obj_id), limit: 1 }).length > 0) {
+    return `task ${obj_id} ${task.has_slots ? 'lacks its slots' : 'has slots it does not know of'}`
+  }
   if (task.status === 'failed' && !has(failedKey(task.conv_id, task.change_ms, obj_id))) {
     return `task ${obj_id} has failed and is not listed at ${task.change_ms}`
   }
@@ -318,8 +322,10 @@ export async function checkStore(
       last_change_ms = Math.max(last_change_ms, task.change_ms)
       note(checkTask(view, task))
     })
-    for (const type of Object.keys(invariants) as KeyType[]) {
-      const invariant = invariants[type] as Invariant
+    const { limit_invariants } = await import('../limits/limit-checks.ts')
+    const all: typeof invariants = { ...invariants, ...limit_invariants }
+    for (const type of Object.keys(all) as KeyType[]) {
+      const invariant = all[type] as Invariant
       counts[type] = await eachEntry(store, type, slice_keys, (view, entry) => {
         note(invariant(view, entry))
         if (damaged.size === 0 || (type !== 'at_node' && type !== 'ended')) return

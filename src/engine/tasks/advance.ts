@@ -84,7 +84,12 @@ export function advance(
       return
     }
     const logic = node.logics[at]
-    const wanted = given ?? logic?.run(evaluation)
+    const held_up = node.limits && given === undefined && takeSlots(tx, task, node, at, evaluation)
+    if (held_up === 'not_loaded') {
+      makeReady(tx, task, at)
+      return
+    }
+    const wanted = given ?? (held_up || logic?.run(evaluation))
     countSteps(tx)
     given = undefined
     if (wanted === undefined) {
@@ -127,6 +132,23 @@ const wait_of: Readonly<Partial<Record<Command['command'], Wait>>> = {
   call: 'reply',
   queue: 'queue',
   job: 'work',
+  slot: 'slot',
+}
+
+/** Undefined once the task has all slots that it needs before a logic of its node. */
+function takeSlots(
+  tx: Transaction,
+  task: TaskRecord,
+  node: GraphNode,
+  logic_at: number,
+  evaluation: EvaluationContext,
+): Command | 'not_loaded' | undefined {
+  if (tx.engine.slots !== undefined) {
+    return tx.engine.slots.take(tx, task, node, logic_at, evaluation)
+  }
+  // The task is ready until they are; its due key has it run then.
+  tx.recordNeedOfSlots()
+  return 'not_loaded'
 }
 
 /** Applies a command's effects on data and other tasks; returns the rest. */
@@ -202,7 +224,8 @@ function startWait(
   }
   // A failed task is not resting: calling it again makes a move.
   const is_resting = task.status === 'delayed' && (task.due_ms === 0 || task.due_ms > now_ms)
-  if (is_resting) task.moves = 0
+  // In a line nothing rests: two tasks that pass a slot to each other must reach the bound.
+  if (is_resting && wait !== 'slot') task.moves = 0
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   refsOf,
   taskKey,
   taskOfKey,
+  taskSlotsOf,
   tasksAtNodes,
   timeOfKey,
 } from '../../codec/keys.ts'
@@ -184,7 +185,8 @@ export function draftOfDamaged(
   const doc = docOfText('{}')
   const named = ref && { text: refOfKey(ref.key).ref, is_number: false }
   const blank = newTask(tx, { conv_id, ref: named, user_id: undefined, doc })
-  const task: TaskRecord = { ...blank.task, ...state, obj_id, create_ms }
+  const has_slots = view.scan({ ...taskSlotsOf(obj_id), limit: 1 }).length > 0
+  const task: TaskRecord = { ...blank.task, ...state, has_slots, obj_id, create_ms }
   return { task, stored: state, original: doc, keep_ended: true }
 }
 
@@ -195,7 +197,7 @@ function statusOf(view: View, place: Key): Status {
   if (counts.processing === 0) return 'delayed'
   if (counts.delayed === 0) return 'processing'
   const byte = view.get(taskKey(obj_id))?.[1] ?? 0
-  return statuses[byte & 15] === 'processing' ? 'processing' : 'delayed'
+  return statuses[byte & 7] === 'processing' ? 'processing' : 'delayed'
 }
 
 function find(

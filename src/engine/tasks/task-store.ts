@@ -93,6 +93,7 @@ export function newTask(tx: Transaction, given: NewTask): TaskDraft {
     visit: 0,
     moves: 0,
     at_ms: 0,
+    has_slots: false,
     attempts: 0,
     caller_id: given.caller_id,
     called_id: undefined,
@@ -115,6 +116,7 @@ export function createDigest(task: TaskRecord): Buffer {
 export function saveTask(tx: Transaction, draft: TaskDraft): void {
   const { task, stored, keep_ended } = draft
   const { store } = tx
+  if (task.has_slots && is_over[task.status]) releaseSlots(tx, task)
   const was_live = stored !== undefined && is_live[stored.status]
   const live = is_live[task.status]
   if (!live) task.due_ms = 0
@@ -179,6 +181,13 @@ export function saveTask(tx: Transaction, draft: TaskDraft): void {
   if (task.trace !== undefined) tx.runs?.onSave(task, tx.cause)
   tx.flow?.onSave(task)
   tx.recordChange(task)
+}
+
+/** At a move or an end. The engine has them loaded wherever a task has slots. */
+export function releaseSlots(tx: Transaction, task: TaskRecord): void {
+  const { slots } = tx.engine
+  if (slots === undefined) throw new Error('a task has slots, and their code is not loaded')
+  slots.release(tx, task)
 }
 
 /** A task that is not kept returns its ref to the ended one that had it before. */

@@ -9,10 +9,11 @@ import { steps_max } from '../../process/definition-limits.ts'
 import type { FailCommand } from '../../process/logic.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { recordEntry, recordEvent } from './history.ts'
-import { type NewTask, newTask, saveTask } from './task-store.ts'
+import { type NewTask, newTask, releaseSlots, saveTask } from './task-store.ts'
 
 /** Without running anything there. */
 export function moveToNode(tx: Transaction, task: TaskRecord, node_id: string): void {
+  if (task.has_slots) releaseSlots(tx, task)
   task.node_prev_id = task.node_id
   task.node_id = node_id
   task.visit++

@@ -2,7 +2,15 @@
  * What a waiting task waits for, and where it migrates, by the current graph of its process, which
  * may have changed since the wait began. Changes nothing.
  */
-import { keysOfType, outboxOfKey } from '../../codec/keys.ts'
+import {
+  keysOfType,
+  outboxOfKey,
+  slotOfKey,
+  slotsFrom,
+  taskSlotOfKey,
+  taskSlotsOf,
+} from '../../codec/keys.ts'
+import { decodeTaskSlot } from '../../codec/records.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import { defined } from '../../core/defined.ts'
 import type { StatusDetails } from '../../core/model.ts'
@@ -63,14 +71,15 @@ export function migrationOf(
 export interface TaskWait {
   /**
    * `callback`: a modify; `turn`: the engine's next turn; `reply`: the task `obj_id`; `queue`:
-   * another task that takes it; `timer`: `due_ms`; `handler`, `call`, `db` and `code`: their
-   * answer.
+   * another task that takes it; `slot`: its turn at the limit `limit`; `timer`: `due_ms`;
+   * `handler`, `call`, `db` and `code`: their answer.
    */
   readonly for:
     | 'callback'
     | 'turn'
     | 'reply'
     | 'queue'
+    | 'slot'
     | 'timer'
     | 'handler'
     | 'call'
@@ -88,16 +97,19 @@ export interface TaskWait {
   readonly attempt?: number
   readonly next_ms?: number
   readonly last_error?: StatusDetails
+  /** Its key as the definition has it; `at_once` is absent where the definition has dropped it. */
+  readonly limit?: { readonly key: string; readonly at_once?: number; readonly ahead_max: number }
   readonly is_paused?: true
 }
 
-export function nodeWaits({ logics, time_semaphors }: GraphNode): string[] {
+export function nodeWaits({ limits, logics, time_semaphors }: GraphNode): string[] {
   const waits = logics.flatMap(({ type, waits_for, job }) => {
     if (waits_for !== undefined) return [waits_for]
     if (job === undefined) return []
     if (job.instance !== undefined) return ['db']
     return [type === 'api' ? 'call' : type === 'api_code' ? 'code' : `handler ${type}`]
   })
+  if (limits !== undefined) waits.push('slot')
   return time_semaphors.length === 0 ? waits : [...waits, 'timer']
 }
 
@@ -135,10 +147,30 @@ function waitOf(
   if (wait === 'work') return jobWait(context, process, task, does_jobs)
   if (wait === 'ready') return { for: 'turn' }
   if (wait === 'queue') return { for: 'queue' }
+  if (wait === 'slot') return slotWait(context, process, task)
   if (wait === 'reply') return { for: 'reply', ...defined({ obj_id: called_id }) }
   if (callbackLogic(context, process, task) >= 0) return { for: 'callback' }
   return { for: task.due_ms > 0 ? 'timer' : 'nothing' }
 }
+
+/** At most so many are ahead in line: a canceled task may still be counted. */
+function slotWait({ view }: ReadContext, process: Process, task: TaskRecord): TaskWait {
+  const own = view.scan({ ...taskSlotsOf(task.obj_id), limit: slots_shown_max })
+  for (const { key, value: bytes } of own) {
+    const { value, n } = decodeTaskSlot(bytes)
+    if (n === 0) continue
+    const { node, name } = taskSlotOfKey(key)
+    const place = { conv: task.conv_id, node, name, value }
+    const [first] = view.scan({ ...slotsFrom(place, 1), limit: 1 })
+    const ahead_max = first === undefined ? 0 : n - slotOfKey(first.key).n
+    const limits = process.graph.nodes.get(node)?.limits
+    const at_once = limits?.find((limit) => limit.name === name)?.at_once
+    return { for: 'slot', limit: { key: name, ...defined({ at_once }), ahead_max } }
+  }
+  return { for: 'slot' }
+}
+
+const slots_shown_max = 2_048
 
 function jobWait(
   { engine, view }: ReadContext,

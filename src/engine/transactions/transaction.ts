@@ -12,8 +12,10 @@ import type { Limits } from '../../core/limits.ts'
 import type { Status, Task } from '../../core/model.ts'
 import type { TraceContext } from '../../core/tracing.ts'
 import { type Steps, steps_max } from '../../process/definition-limits.ts'
-import type { DbCallKinds } from '../../process/logic.ts'
+import type { GraphNode } from '../../process/graph.ts'
+import type { Command, DbCallKinds, EvaluationContext } from '../../process/logic.ts'
 import type { Tx, View } from '../../store/store.ts'
+import type { Work } from './background.ts'
 import type { Catalog, Process } from './catalog.ts'
 import { type ChangeEntry, newChangeLog } from './change-log.ts'
 import type { FlowEffects, FlowNotes } from './flow-notes.ts'
@@ -38,8 +40,30 @@ export interface EngineContext {
   readonly is_traced: boolean
   /** Of an engine with databases. */
   readonly db_call: DbCallKinds | undefined
+  /** Undefined until a task comes to a limit, or the file has one that did. */
+  readonly slots: Slots | undefined
+  loadSlots(): Promise<void>
   /** Notes for the next transaction; undefined while flow is not watched. */
   readonly flow: { notes(now_ms: number): FlowNotes | undefined }
+}
+
+/** The slots of limits (engine/limits). */
+export interface Slots {
+  /** The `slot` command if the task must wait, a failure, or undefined if it may pass. */
+  take(
+    tx: Transaction,
+    task: TaskRecord,
+    node: GraphNode,
+    logic_at: number,
+    evaluation: EvaluationContext,
+  ): Command | undefined
+  /** Lets tasks go on where a definition has raised or dropped a limit. */
+  readonly work: Work
+  /** Reads the processes whose limits have changed. */
+  read(): Promise<void>
+  onProcessChanged(conv_id: string): void
+  /** Gives back all that the task holds, or leaves the line; the next one in line goes on. */
+  release(tx: Transaction, task: TaskRecord): void
 }
 
 export interface ReadContext {
@@ -86,6 +110,7 @@ export interface Transaction extends ReadContext {
   recordEnded(): void
   recordCount(what: keyof CountedTasks): void
   recordChange(task: TaskRecord): void
+  recordNeedOfSlots(): void
   recordEnd(task: Task): void
   recordFailure(failure: TaskFailure): void
 }
@@ -119,6 +144,7 @@ export interface CommitEffects extends CountedTasks {
   timers: Map<string, number> | undefined
   job_ms: number | undefined
   has_ended: boolean
+  needs_slots: boolean
   entry: ChangeEntry | undefined
   /** Tasks that ended or failed, also those not kept. */
   ends: Task[] | undefined
@@ -177,6 +203,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       timers: undefined,
       job_ms: undefined,
       has_ended: false,
+      needs_slots: false,
       entry: undefined,
       ends: undefined,
       failures: undefined,
@@ -243,6 +270,9 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     },
     recordEnded() {
       recorded().has_ended = true
+    },
+    recordNeedOfSlots() {
+      recorded().needs_slots = true
     },
     recordCount(what) {
       recorded()[what]++

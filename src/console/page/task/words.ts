@@ -64,6 +64,12 @@ const long_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>
       ? ['It waits for the reply of a task that it has called.']
       : ['It waits for the reply of the task ', { obj_id }, ', which it has called.'],
   queue: () => ['It waits in a queue until another task takes it.'],
+  slot: ({ limit }) => {
+    const { key = '', at_once, ahead_max = 0 } = limit ?? {}
+    const ahead = ahead_max === 0 ? 'it is the first in line' : `at most ${ahead_max} are ahead`
+    const how = at_once === undefined ? '' : ` (${at_once} at once for ${key})`
+    return [`It waits for its turn at a limit of this node${how}: ${ahead}.`]
+  },
   timer: ({ due_ms }) =>
     due_ms === undefined
       ? ['It waits for its timer.']
@@ -81,6 +87,7 @@ const long_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>
 
 /** By the beginning of a tag, the longest first. */
 const helps: readonly (readonly [string, string])[] = [
+  ['limit_wrong_key', 'Fix the data that the key of the limit is made of, then retry it.'],
   ['handler_timeout', 'See why the handler takes so long, then retry it.'],
   ['handler_task_size', 'The handler returned more data than a task may hold: let it return less.'],
   ['handler', 'See the log for the line of the error, fix the handler, then retry it.'],
