@@ -44,7 +44,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     files: [
       ...['kill', 'restart', 'restore', 'rot', 'torn-file', 'side-files', 'snapshot', 'lock'],
       ...['commit-log-foreign', 'commit-log-killed', 'commit-log-order', 'commit-log-trouble'],
-      ...['incidents', 'outside', 'reply-order', 'sync-order', 'drafts-killed'],
+      ...['incidents', 'outside', 'reply-order', 'sync-order', 'drafts-killed', 'limits-killed'],
     ],
   },
   log_faults: {

@@ -123,7 +123,7 @@ export async function fileHarness(
 const sentinel = 'sentinel'
 const sentinel_s = 3_000_000_000
 
-async function withSentinel(engine: Engine): Promise<Engine> {
+export async function withSentinel(engine: Engine): Promise<Engine> {
   const wait = {
     type: 'time',
     value: sentinel_s,

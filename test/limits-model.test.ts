@@ -1,0 +1,47 @@
+/**
+ * Random histories at a limit agree with a model (support/limit-model), and each defect in what the
+ * engine stores is found. CONVEYOR_LIMIT_HISTORIES runs more of them, CONVEYOR_SEED one seed.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fakeChance } from './support/fake-clock.ts'
+import { type Defect, runHistory } from './support/limit-model.ts'
+
+const steps = 40
+const histories = Number(process.env.CONVEYOR_LIMIT_HISTORIES ?? 40)
+
+function randomOf(seed: string): (below: number) => number {
+  const chance = fakeChance(seed)
+  return (below) => Math.floor(chance.fraction() * below)
+}
+
+test(`${histories} histories are as the model says`, async () => {
+  const first = process.env.CONVEYOR_SEED
+  for (let n = 0; n < histories; n++) {
+    const seed = first ?? `limits ${n}`
+    await runHistory(randomOf(seed), steps).catch((error: Error) => {
+      error.message = `seed "${seed}": ${error.message}`
+      throw error
+    })
+  }
+})
+
+/** [a defect, what it does to the numbers that are stored] */
+const defects: readonly (readonly [string, Defect])[] = [
+  ['a lost wake-up', (numbers) => ({ ...numbers, waiting: 0 })],
+  ['a leaked slot', (numbers) => ({ ...numbers, held: numbers.held + 1 })],
+  ['a slot given twice', (numbers) => ({ ...numbers, held: Math.max(0, numbers.held - 1) })],
+  [
+    'one in line passed over',
+    (numbers) => ({ ...numbers, first: numbers.first + (numbers.waiting > 1 ? 1 : 0) }),
+  ],
+]
+
+for (const [what, defect] of defects) {
+  test(`the model finds ${what}`, async () => {
+    const run = async (): Promise<void> => {
+      for (let n = 0; n < 5; n++) await runHistory(randomOf(`defect ${n}`), steps, defect)
+    }
+    await assert.rejects(run(), assert.AssertionError)
+  })
+}
