@@ -3,7 +3,8 @@
  * code. The same verbs against a running server are in cli-serve.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openEngine } from '../src/open.ts'
@@ -379,6 +380,24 @@ test('process list, show, export, share, unshare, pause, resume', async () => {
   assert.match(refused.err, /conveyor_is_not_active/)
   assert.equal(await ok('process resume 1234'), '')
   assert.equal((await on('process pause 404')).exit, 1)
+})
+
+test('process export --all writes a zip that an import takes back', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'export-')), 'all.zip')
+  const all = await okJson(`process export --all ${file}`)
+  assert.deepEqual(Object.keys(all), ['file', 'processes'])
+  assert.ok(Number(all.processes) >= 1)
+  assert.match(await ok(`process import ${file}`), /process 1234: unchanged/)
+  for (const words of [
+    `process export --all ${file}`,
+    'process export',
+    `process export 1234 --all ${file}2`,
+    'process export 1234 --stage x',
+    `process export --stage x --all ${file}2`,
+    `process export --project x --all ${file}2`,
+  ]) {
+    assert.notEqual((await on(words)).exit, 0, words)
+  }
 })
 
 test('process show --mermaid draws every node and way, and no text breaks out', async () => {

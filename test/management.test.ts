@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { signatureOf } from '../src/codec/signature.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
-import { fileText } from '../src/management/downloads.ts'
+import { fileContent } from '../src/management/downloads.ts'
 import {
   definition,
   node,
@@ -576,12 +576,12 @@ for (const [service, op, answer] of not_offered) {
 /** [user, op, description] */
 const refused_downloads: readonly (readonly [string, Json, string])[] = [
   ['13000', { obj: 'obj_scheme', obj_id: 1234 }, 'user: 13000, conv_id: 1234'],
-  [editor, { obj: 'obj_scheme', obj_id: 1234, format: 'zip' }, 'a download is json here'],
   [
     editor,
-    { obj: 'obj_scheme', obj_id: 4, obj_type: 'stage' },
-    'Object stage with id 4 does not exist',
+    { obj: 'obj_scheme', obj_id: 1234, format: 'tar' },
+    'Value is not valid. format: json or zip',
   ],
+  [editor, { obj: 'obj_scheme', obj_id: 4, obj_type: 'stage' }, 'user: 13002, conv_id: 4'],
   [editor, { obj: 'snapshots' }, 'bad object'],
 ]
 
@@ -596,10 +596,11 @@ test('the address of a download holds for ten minutes', async () => {
   const { download_url } = await download(admin, { obj: 'obj_scheme', obj_id: 7 })
   const [, made = ''] = /conv_7_([0-9]+)_/.exec(download_url as string) ?? []
   const [, token = ''] = /([0-9a-f]{64})\.json/.exec(download_url as string) ?? []
-  const file = { conv_id: '7', made_ms: Number(made), token }
-  const at = (ms: number): Promise<string | undefined> => {
+  const how = { of: 'conv', format: 'json' } as const
+  const file = { ...how, obj_id: '7', made_ms: Number(made), token }
+  const at = (ms: number): Promise<unknown> => {
     const later = { ...engine, submitOthers: atTime(engine, Number(made) + ms) }
-    return fileText(later, file, { user: admin })
+    return fileContent(later, file, { user: admin })
   }
   assert.notEqual(await at(600_000), undefined)
   assert.equal(await at(600_001), undefined)

@@ -1,6 +1,6 @@
 /**
- * The `process` verbs: export, list, show, share, pause and remove processes. Import and aliases
- * have their own files.
+ * The `process` verbs: export, list, show, share, pause and remove processes. Import, export and
+ * aliases have their own files.
  */
 import { newDrawings } from '../../console/diagram/drawings.ts'
 import { mermaidOf } from '../../console/diagram/mermaid.ts'
@@ -11,13 +11,14 @@ import type { Can } from '../../engine/api/process-api.ts'
 import type { AdminValue } from '../../server/admin/verbs.ts'
 import type { TaskView } from '../../task-operations/task-view.ts'
 import { withAdmin } from '../admin-connection.ts'
-import { type Exit, exits, usageError } from '../exit-codes.ts'
+import { type Exit, usageError } from '../exit-codes.ts'
 import { ask, change, fileVerb, listVerb } from '../file-verb.ts'
-import { type Io, print } from '../io.ts'
+import type { Io } from '../io.ts'
 import { idJson, printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
 import { clean, fields, table } from '../text.ts'
 import { flag, type Given, isOn, text, type Verb, word } from '../verb.ts'
+import { exportVerb } from './process-export.ts'
 import { importVerb } from './process-import.ts'
 import { rowsOf } from './task-list.ts'
 
@@ -53,14 +54,7 @@ export const processVerbs: readonly Verb[] = [
       return printDone(given, io, shown, shown_as)
     },
   }),
-  fileVerb('process export ID', {
-    says: 'print the definition as it was given',
-    async run(given, io) {
-      const found = await ask(given, io, 'process.export', { id: word(given, 0) })
-      await print(io.stdout, `${found.definition_text}\n`)
-      return exits.done
-    },
-  }),
+  exportVerb,
   fileVerb('process share ID USER', {
     flags: [flag('can LIST', 'some of create,modify,show,edit (default all but edit)')],
     says: 'let a user work with a process',

@@ -44,6 +44,12 @@ interface ImportArgs {
   readonly dry_run?: boolean
 }
 
+/** Of all stages where none is named. */
+interface ExportChoice {
+  readonly stage?: string
+  readonly project?: string
+}
+
 interface Has {
   /** Of a node without an engine: what it has, in words. */
   readonly has: string
@@ -95,6 +101,10 @@ export const adminVerbs = {
   'process.export': async (engine: Engine, args: ById) => ({
     definition_text: (await engine.processes.show(args.id)).definition_text,
   }),
+  'process.exportAll': async (engine: Engine, args: ExportChoice) => {
+    const { exportAll } = await import('../../management/export-all.ts')
+    return exportAll(servedEngine(engine), args)
+  },
   'process.share': (engine: Engine, args: Grant & { readonly can?: readonly Can[] }) =>
     done(engine.processes.share(args.id, args.user, args.can)),
   'process.unshare': (engine: Engine, args: Grant) =>

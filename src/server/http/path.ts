@@ -45,7 +45,9 @@ export interface ServiceTarget extends PathSigned {
 /** The file at an address that a download has made: a GET, which signs an empty body. */
 export interface FileTarget extends PathSigned {
   readonly kind: 'file'
-  readonly conv_id: string
+  readonly of: 'conv' | 'folder' | 'stage' | 'project'
+  readonly obj_id: string
+  readonly format: 'json' | 'zip'
   /** When the address was made. */
   readonly made_ms: number
   /** 64 lowercase hex digits. */
@@ -123,6 +125,10 @@ export const address_paths = [sync_path, '/api/1/json/callback/', '/api/2/json/c
 
 const id = '([^/?#]+)'
 const hash = '([0-9a-f]{40})'
+const download_pattern = [
+  `(conv|folder|stage|project)_${id}_([0-9]{1,15})_`,
+  '([0-9a-f]{64})\\.(json|zip)',
+].join('')
 
 /** The id of a path segment; undefined unless it is spelt as in addresses. */
 function idOf(segment: string | undefined): string | undefined {
@@ -193,11 +199,15 @@ const paths: readonly PathRow[] = [
     },
   },
   {
-    path: `/user_downloads/conv_${id}_([0-9]{1,15})_([0-9a-f]{64})\\.json/${signed}`,
-    target: ([, conv, made_ms, token, ...by]) => {
-      const conv_id = idOf(conv)
-      if (conv_id === undefined) return undefined
-      const file = { conv_id, made_ms: Number(made_ms), token: token as string }
+    path: `/user_downloads/${download_pattern}/${signed}`,
+    target: ([, of, id, made_ms, token, format, ...by]) => {
+      const obj_id = idOf(id)
+      if (obj_id === undefined) return undefined
+      const file = {
+        of: of as FileTarget['of'],
+        ...{ obj_id, made_ms: Number(made_ms), token: token as string },
+        format: format as FileTarget['format'],
+      }
       return { kind: 'file', ...file, ...signedBy(by) }
     },
   },

@@ -20,8 +20,9 @@ const encoded_bytes_min = 16 * 1024
 export function reply(
   exchange: Exchange,
   status: number,
-  body: string,
+  body: string | Buffer,
   reservation?: AnswerReservation,
+  type = content_type,
 ): void {
   const { context, connection, request, response } = exchange
   endRequest(exchange, status)
@@ -29,7 +30,7 @@ export function reply(
   context.engine.counters.countRequest(context.name, 'ok', exchange.began_ms)
   const bytes = Buffer.byteLength(body)
   reservation?.set(bytes)
-  const headers = ['Content-Type', content_type, 'Content-Length', String(bytes)]
+  const headers = ['Content-Type', type, 'Content-Length', String(bytes)]
   // Tells a caller whose connection breaks later whether a repeat is safe.
   headers.push('Conveyor-Replay', context.engine.replays.mode)
   if (exchange.staleness !== undefined) headers.push(...stalenessHeaders(exchange.staleness))
@@ -40,7 +41,8 @@ export function reply(
     closeAfterAnswer(connection)
   } else addKeepAlive(headers, context, response)
   response.writeHead(status, headers)
-  if (bytes >= encoded_bytes_min) send(response, Buffer.from(body))
+  if (typeof body !== 'string') send(response, body)
+  else if (bytes >= encoded_bytes_min) send(response, Buffer.from(body))
   else send(response, body, bytes === body.length ? 'latin1' : 'utf8')
   if (reservation === undefined) return
   if (hasLeft(response) || response.destroyed) reservation.release()

@@ -133,11 +133,11 @@ async function serveFile(exchange: Exchange, target: FileTarget, body: Buffer): 
   traceRequest(exchange, target)
   const reservation = exchange.connection.answers.reserve(one_show, caller.user)
   try {
-    const { fileText } = await import('../../management/downloads.ts')
-    const text = await fileText(engine, target, caller)
-    if (text === undefined) throw httpFault('not_found')
-    if (!reservation.add(bytesOf(text))) throw httpFault('overloaded')
-    reply(exchange, 200, text, reservation)
+    const { fileContent } = await import('../../management/downloads.ts')
+    const file = await fileContent(engine, target, caller)
+    if (file === undefined) throw httpFault('not_found')
+    if (!reservation.add(Buffer.byteLength(file.content))) throw httpFault('overloaded')
+    reply(exchange, 200, file.content, reservation, file.content_type)
   } catch (thrown) {
     reservation.release()
     throw thrown
