@@ -1,7 +1,7 @@
 /**
  * `npm run build [-- FOLDER]`: builds what the package ships, into `dist` or FOLDER.
  *
- * Compiles src and bin/conveyor.ts to JavaScript and declarations, bundles the operator's page and
+ * Compiles src and the two programs of bin to JavaScript and declarations, bundles the operator's page and
  * the packages of bin/vendor.ts, copies the files of src that the program reads at run time (not
  * READMEs), the native files of the lock and the libraries for code, writes the licences of what it
  * carries of other packages (bin/carried.ts), and lists the packages that are shipped or needed
@@ -54,7 +54,9 @@ execFileSync(process.execPath, ['--import', 'tsx', 'bin/sbom.ts', join(out, 'sbo
   cwd: top,
   stdio: 'inherit',
 })
-chmodSync(join(out, 'bin/conveyor.js'), 0o755)
+for (const name of ['conveyor', 'conveyor-engine']) {
+  chmodSync(join(out, `bin/${name}.js`), 0o755)
+}
 
 /** The compiler prints its own messages; exits 1 where it reports an error. */
 function compile(): void {
@@ -88,5 +90,7 @@ function removePrivateTypes(): void {
     const path = join(out, 'src', name)
     if (path.endsWith('.d.ts') && !reached.has(path)) rmSync(path)
   }
-  rmSync(join(out, 'bin/conveyor.d.ts'), { force: true })
+  for (const name of ['conveyor', 'conveyor-engine']) {
+    rmSync(join(out, `bin/${name}.d.ts`), { force: true })
+  }
 }

@@ -156,6 +156,9 @@ const programs: readonly (readonly [string, Record<string, string>, string])[] =
   ['/srv/app/node_modules/.bin/conveyor', { npm_lifecycle_event: 'npx', npm_command: 'exec' }, 'npx conveyor'],
   ['/srv/app/node_modules/.bin/conveyor', {}, 'npx conveyor'],
   ['/usr/local/bin/conveyor', {}, 'conveyor'],
+  ['/home/a/.npm/_npx/1f/node_modules/.bin/conveyor-engine', { npm_lifecycle_event: 'npx', npm_command: 'exec' }, 'npx conveyor-engine'],
+  ['C:\\app\\node_modules\\conveyor-engine\\dist\\bin\\conveyor-engine.js', {}, 'npx conveyor-engine'],
+  ['C:\\app\\node_modules\\conveyor-engine\\dist\\bin\\conveyor.js', {}, 'npx conveyor'],
   ['/opt/conveyor.mjs', {}, 'node /opt/conveyor.mjs'],
   ['/opt/my tools/conveyor.mjs', {}, "node '/opt/my tools/conveyor.mjs'"],
 ]

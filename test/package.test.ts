@@ -5,6 +5,8 @@
  * It builds into a folder of its own, so `dist` of the checkout is neither needed nor touched.
  */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   existsSync,
@@ -24,6 +26,9 @@ import { linkPackages, run, tempFolder, top, withDependencies } from './support/
 
 const manifest = readJson<Manifest>('package.json')
 
+/** A test that runs in a test has variables that change what it prints. */
+const path_only = { PATH: process.env.PATH }
+
 interface Manifest {
   readonly name: string
   readonly version: string
@@ -39,7 +44,7 @@ describe('the package', () => {
   before(() => {
     const staged = join(folder.path, 'staged')
     mkdirSync(staged)
-    for (const name of ['package.json', 'LICENSE', 'README.md', 'SECURITY.md']) {
+    for (const name of ['package.json', 'LICENSE', 'README.md', 'SECURITY.md', 'CHANGELOG.md']) {
       if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
     }
     cpSync(join(top, 'deploy'), join(staged, 'deploy'), { recursive: true })
@@ -54,7 +59,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|(README|SECURITY)\.md|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor\.js|dist\/vendor\/[a-z0-9-]+\.js|dist\/vendor\/prom-client\.d\.ts|dist\/src\/executors\/quickjs\.wasm|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
+      /^(package\.json|LICENSE|(README|SECURITY|CHANGELOG)\.md|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor(-engine)?\.js|dist\/vendor\/[a-z0-9-]+\.js|dist\/vendor\/prom-client\.d\.ts|dist\/src\/executors\/quickjs\.wasm|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/cli\/starter\/(order|service|order\.test)\.mjs|dist\/src\/cli\/starter\/Containerfile|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -69,7 +74,9 @@ describe('the package', () => {
       'LICENSE',
       'README.md',
       'SECURITY.md',
+      'CHANGELOG.md',
       'deploy/conveyor.service',
+      'dist/bin/conveyor-engine.js',
       'dist/bin/conveyor.js',
       'dist/sbom.cdx.json',
       'dist/THIRD-PARTY-NOTICES.txt',
@@ -110,6 +117,44 @@ describe('the package', () => {
     const answer = await fetch(`${served.url}/healthz`)
     assert.deepEqual([answer.status, await answer.json()], [200, { request_proc: 'ok' }])
     assert.equal(await served.stop(), 0, served.err())
+  })
+
+  test('by the name of the package it starts the demo with its page, and has every verb', async () => {
+    const program = join(user, 'node_modules/.bin/conveyor-engine')
+    const local = ['CONVEYOR_HTTP=127.0.0.1:0', 'CONVEYOR_OPERATOR=127.0.0.1:0', 'CONVEYOR_JSON=1']
+    const db = `CONVEYOR_DB=${join(folder.path, 'demo.lmdb')}`
+    const served = await startServe(['env', ...local, db, program])
+    const { state, link } = served.line.demo as { state: string; link: string }
+    assert.equal(state, 'made')
+    assert.match(await (await fetch(link)).text(), /<script/)
+    assert.equal(await served.stop(), 0, served.err())
+    assert.match(run(user, program, ['--help']), /^npx conveyor-engine VERB/)
+  })
+
+  test('writes a service whose test passes, and which runs', async () => {
+    const program = join(user, 'node_modules/.bin/conveyor-engine')
+    const { next } = JSON.parse(run(user, program, ['init', '--json'])) as { next: string[] }
+    assert.deepEqual(next, ['node --test', 'node service.mjs'])
+    assert.match(run(user, process.execPath, ['--test', 'order.test.mjs'], path_only), /pass 2/)
+    const env = {
+      ...path_only,
+      PORT: '0',
+      OPERATOR_PORT: '0',
+      CONVEYOR_DB: join(folder.path, 'own.lmdb'),
+    }
+    const child = spawn(process.execPath, ['service.mjs'], { cwd: user, env })
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const [url = ''] = /http:\/\/[\d.:]+/.exec(String(line)) ?? []
+    const ask = async (method: string) => {
+      const answer = await fetch(`${url}/order-1`, { method })
+      return (await answer.json()) as Record<string, unknown> & { data: { receipt: string } }
+    }
+    assert.equal((await ask('POST')).proc, 'ok')
+    assert.equal((await ask('PUT')).proc, 'ok')
+    while ((await ask('GET')).node_id !== 'done') await new Promise((done) => setTimeout(done, 10))
+    assert.match((await ask('GET')).data.receipt, /^120 charged as /)
+    child.kill('SIGTERM')
+    assert.deepEqual(await once(child, 'close'), [0, null])
   })
 
   test('makes traces where their package is installed, and says so where it is not', () => {

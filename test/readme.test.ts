@@ -55,6 +55,7 @@ interface Readme {
 const readmes: Readme[] = [
   'README.md',
   'SECURITY.md',
+  'CHANGELOG.md',
   ...['src', 'test', 'proto', 'deploy'].flatMap((folder) =>
     readdirSync(join(top, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))

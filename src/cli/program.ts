@@ -11,6 +11,7 @@ const quoted = 'npx conveyor'
 /**
  * The words, from the path of the script and the variables that npm sets: `npm run` from a
  * checkout, `npx conveyor` or `conveyor` where the package is installed, `node FILE` otherwise.
+ * `npx conveyor-engine` where that started it, since npx finds it where nothing is installed.
  */
 export function programOf(
   script: string,
@@ -20,6 +21,7 @@ export function programOf(
   }: Readonly<Record<string, string | undefined>>,
 ): string {
   if (script.endsWith('.ts')) return 'npm run -s conveyor --'
+  if (/[/\\]conveyor-engine(\.js)?$/.test(script)) return `${quoted}-engine`
   if (command === 'exec' && script_name === 'npx') return quoted
   if (/[/\\]node_modules[/\\]/.test(script)) return quoted
   if (/[/\\]conveyor$/.test(script)) return 'conveyor'

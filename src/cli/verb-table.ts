@@ -8,6 +8,7 @@ import { clusterVerbs } from './verbs/cluster.ts'
 import { consoleVerbs } from './verbs/console.ts'
 import { fileVerbs } from './verbs/data-file.ts'
 import { doctorVerb } from './verbs/doctor.ts'
+import { initVerb } from './verbs/init.ts'
 import { processVerbs } from './verbs/process.ts'
 import { aliasVerbs } from './verbs/process-alias.ts'
 import { restoreVerb } from './verbs/restore.ts'
@@ -21,6 +22,7 @@ import { userVerbs } from './verbs/user.ts'
 import { bindVerbs } from './verbs/user-bind.ts'
 
 export const verbs: readonly Verb[] = [
+  initVerb,
   serveVerb,
   topVerb,
   ...userVerbs,
