@@ -6,6 +6,7 @@
 import { realpath } from 'node:fs/promises'
 import { keysOfType, metaKey, replaysOf } from './codec/keys.ts'
 import { type Chance, onNextTurn, systemChance, systemClock } from './core/clock.ts'
+import { defined } from './core/defined.ts'
 import type { EventName } from './core/event-table.ts'
 import { type Emit, newEvents } from './core/events.ts'
 import { type Fault, fault } from './core/faults.ts'
@@ -75,6 +76,7 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
   // The commit log of a node is at servers, whose errors say whether to try again.
   const refused = (error: unknown): unknown =>
     options.commit_log === undefined ? openingError(path, error) : error
+  checkBackup(path, options)
   const file = is_memory
     ? memoryFile()
     : await lockedFile(path, chance, limits, options).catch((error) => {
@@ -145,6 +147,18 @@ export async function openEngine(path: string, options: EngineOptions = {}): Pro
     await file.close().finally(events.close)
     throw refused(error)
   }
+}
+
+/** Throws a RangeError, or `not_possible` for data that has no commit log beside its file. */
+function checkBackup(path: string, { backup_to, backup_lag_ms, commit_log }: EngineOptions): void {
+  const is_lag =
+    backup_lag_ms === undefined || (Number.isInteger(backup_lag_ms) && backup_lag_ms > 0)
+  if (!is_lag) throw new RangeError('backup_lag_ms is a positive integer')
+  if (backup_to === undefined) return
+  if (path === ':memory:') throw fault('not_possible', 'a store in memory has no backup')
+  if (commit_log === undefined) return
+  const helps = 'back that database up, or leave out backup_to'
+  throw fault('not_possible', `the commit log of a node is in PostgreSQL: ${helps}`)
 }
 
 /** Loads what only an engine with databases needs. */
@@ -248,6 +262,15 @@ async function lockedFile(
         emit,
       })
       steps.onClose(() => tree.close())
+      if (options.backup_to !== undefined) {
+        const { startBackup } = await import('./backups/backup.ts')
+        const { clock = systemClock, backup_to: to, backup_lag_ms: lag_ms } = options
+        const backup = startBackup({
+          ...{ tree, path: real_path, to, clock, chance, emit, options: defined({ lag_ms }) },
+        })
+        // Between the last commit and the close of the tree.
+        steps.onClose(backup.close)
+      }
       return tree
     },
     ...steps,

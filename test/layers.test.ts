@@ -20,6 +20,7 @@ const layers = [
   'store/changes',
   'store',
   'cluster',
+  'backups',
   'process',
   'engine/api',
   'engine/transactions',

@@ -52,6 +52,13 @@ export const eventTable = {
   backup_begun: info('a backup is made'),
   backup_done: info('the backup is complete'),
   backup_damaged: error('the data is damaged, and so is the copy of it'),
+  backup_target: info('the continuous backup goes on in its target'),
+  backup_target_away: error('the backup target takes nothing, so what is new has no backup'),
+  backup_target_back: info('the backup target takes data again'),
+  backup_gap: warn('the backup target was away for too long: a snapshot follows the gap'),
+  backup_snapshot: info('the backup target has a new snapshot'),
+  backup_snapshot_failed: warn('a snapshot for the backup target has failed, and is tried again'),
+  backup_refused: error('the continuous backup has ended: look at its target'),
   request_refused: warn('a request is refused'),
   replays_full: warn(
     'a caller has no room for more answers to repeats, so its new requests are refused',

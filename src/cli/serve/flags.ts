@@ -1,8 +1,9 @@
 /** The flags of `serve`, and the limits that they give. */
 import { lease_default_ms } from '../../cluster/node/settings.ts'
+import { defined } from '../../core/defined.ts'
 import { type LimitName, limitNames, limitTable } from '../../core/limits.ts'
 import type { Tracing } from '../../core/tracing.ts'
-import type { ReplayMode } from '../../engine/api/engine-api.ts'
+import type { EngineOptions, ReplayMode } from '../../engine/api/engine-api.ts'
 import { replay_modes } from '../../engine/replays/replays.ts'
 import { usageError } from '../exit-codes.ts'
 import { db_flag, type Flag, flag, type Given, isOn, json_flag, text } from '../verb.ts'
@@ -72,6 +73,12 @@ export const serve_flags: readonly Flag[] = [
     ...commit_log_flag,
     says: 'be a node of a cluster: the commit log in PostgreSQL (postgres://USER@HOST:PORT/NAME)',
   },
+  flag('backup-to FOLDER', 'ship each change to this folder, for a restore to any moment'),
+  {
+    name: 'backup-lag-ms',
+    value: 'N',
+    says: 'so old may a change be that is not shipped yet (1000)',
+  },
   flag('node NAME', 'the name of this node (default the name of the host)'),
   flag(
     'address HOST:PORT',
@@ -131,6 +138,21 @@ export function staleAgeOf(given: Given): number | undefined {
   if (age === undefined) return undefined
   if (!isOn(given, 'stale-reads')) throw usageError('--stale-reads-max-age is for --stale-reads')
   return wholeNumber('stale-reads-max-age', age)
+}
+
+/** What is given of the continuous backup. Throws a usage fault. */
+export function backupOf(given: Given): Pick<EngineOptions, 'backup_to' | 'backup_lag_ms'> {
+  const [backup_to, lag] = [text(given, 'backup-to'), text(given, 'backup-lag-ms')]
+  if (backup_to === undefined) {
+    if (lag !== undefined) throw usageError('--backup-lag-ms is for --backup-to FOLDER')
+    return {}
+  }
+  if (text(given, 'commit-log') !== undefined) {
+    throw usageError('--backup-to is for a data file of its own; back the database up instead')
+  }
+  const backup_lag_ms = lag === undefined ? undefined : wholeNumber('backup-lag-ms', lag)
+  if (backup_lag_ms === 0) throw usageError('--backup-lag-ms is at least 1')
+  return { backup_to, ...defined({ backup_lag_ms }) }
 }
 
 /** Undefined without the flag. Refuses it where the package is not installed. */

@@ -1,5 +1,6 @@
 /**
- * `restore`: puts a backup in the place of a data file. The backup is copied beside the data file
+ * `restore`: puts a backup in the place of a data file. The backup, a file or what a target of
+ * continuous backup has of one moment (cli/moment), is copied beside the data file
  * and checked there completely, with its key, before anything is replaced; what was there stays
  * under another name. The backup itself is never opened for writing.
  */
@@ -19,12 +20,14 @@ import { connectOwner, engineOptionsFrom, heldFault } from '../admin-connection.
 import { type Exit, unreachableError } from '../exit-codes.ts'
 import { fileVerb } from '../file-verb.ts'
 import { type Io, unreadable } from '../io.ts'
+import { type Moment, moment_flags, momentOf } from '../moment.ts'
 import { printDone } from '../output.ts'
 import { linesText, timeText } from '../text.ts'
 import { dbOf, flag, type Given, isOn, text, word } from '../verb.ts'
 
-export const restoreVerb = fileVerb('restore BACKUP', {
+export const restoreVerb = fileVerb('restore [BACKUP]', {
   flags: [
+    ...moment_flags,
     flag(
       'key-file FILE',
       'the kept copy of the key (default: one beside the data file or the backup)',
@@ -37,6 +40,7 @@ export const restoreVerb = fileVerb('restore BACKUP', {
   notes: [
     'The backup is checked completely, with its key, before anything is replaced. What was there',
     'gets a name with the time, and can be restored in turn. No server may have the file open.',
+    'With --from, the moment comes from what `serve --backup-to FOLDER` has shipped.',
     'Without its key tasks and timers go on, and signed requests are refused until it is put back.',
   ],
   run: restore,
@@ -44,9 +48,12 @@ export const restoreVerb = fileVerb('restore BACKUP', {
 
 async function restore(given: Given, io: Io): Promise<Exit> {
   const began_ms = io.clock.now_ms()
-  const backup = resolve(word(given, 0))
+  const moment = await momentOf(given, io)
+  if (moment !== undefined && isOn(given, 'dry-run')) return await moment.dryRun()
+  const backup = moment?.says ?? resolve(word(given, 0))
   const path = await realpath(dbOf(given)).catch(() => resolve(dbOf(given)))
-  await checkBackup(backup, path)
+  if (moment === undefined) await checkBackup(backup, path)
+  await checkFile(path)
   const was_there = existsSync(path)
   const lock = await lockDataFile(path)
   if (lock === undefined) throw await heldFault(path, 'stop it first')
@@ -56,14 +63,14 @@ async function restore(given: Given, io: Io): Promise<Exit> {
     const folder = await makePrivateFolder(path, 'restore')
     try {
       const copy = join(folder.path, basename(path))
-      await copyAll(backup, copy)
+      await (moment === undefined ? copyAll(backup, copy) : moment.write(copy))
       const checked = await check(given, { backup, copy, path })
       const time = new Date(io.clock.now_ms()).toISOString().replace(/[-:.]/g, '')
       const aside = await keepAside(path, `${path}.${time}`)
       const is_key_new = checked.key_from !== undefined && checked.key_from !== `${path}.key`
       await putRestored(path, copy, is_key_new ? `${copy}.key` : undefined)
       is_done = true
-      const restored = { path, backup, aside, began_ms, is_key_new, ...checked }
+      const restored = { path, backup, aside, began_ms, is_key_new, moment, ...checked }
       return await printRestored(given, io, restored)
     } finally {
       await folder.remove()
@@ -83,13 +90,16 @@ async function checkBackup(backup: string, path: string): Promise<void> {
   if (from.ino === to?.ino && from.dev === to.dev) {
     throw fault('not_possible', `${backup} is the data file itself; name a backup of it`)
   }
-  // A rename would put the backup in the place of a device or a pipe too.
-  if (to !== undefined && !to.isFile() && !to.isDirectory()) {
-    throw fault('not_possible', `${path} is no file; name the data file`)
-  }
   // A pipe would be waited for.
   if (from.isFile() && (await magicOf(backup)) !== 'none') return
   throw unreachableError(`${backup} is no backup: conveyor wrote no such file`, 'not_a_database')
+}
+
+/** A rename would put the backup in the place of a device or a pipe too. */
+async function checkFile(path: string): Promise<void> {
+  const to = await stat(path).catch(() => undefined)
+  if (to === undefined || to.isFile() || to.isDirectory()) return
+  throw fault('not_possible', `${path} is no file; name the data file`)
 }
 
 /** Refuses a place that is taken; its lock is held. */
@@ -197,6 +207,7 @@ interface Restored extends Checked {
   readonly aside: readonly string[]
   readonly began_ms: number
   readonly is_key_new: boolean
+  readonly moment: Moment | undefined
 }
 
 function printRestored(given: Given, io: Io, restored: Restored): Promise<Exit> {
@@ -207,12 +218,14 @@ function printRestored(given: Given, io: Io, restored: Restored): Promise<Exit> 
   const json = JSON.stringify({
     ...{ path, backup, tasks, processes, users, last_change_ms: last ?? null, took_ms, aside },
     ...defined({ key_id }),
+    ...restored.moment?.json,
   })
   const lines = [
     ...aside.map((one) => `kept what was there: ${one}`),
     ...(is_key_new ? [`put the key ${key_id} in place, from ${key_from}`] : []),
     `restored ${path}: ${tasks} tasks, ${processes} processes, ${users} users, ` +
       `last change ${last === undefined ? 'unknown' : timeText(last)}, in ${took_ms / 1_000} s`,
+    ...(restored.moment === undefined ? [] : [restored.moment.line]),
   ]
   return printDone(given, io, json, linesText(lines))
 }

@@ -12,7 +12,7 @@ import { type Exit, exits, isRangeError, unreachableError, usageError } from '..
 import type { Io } from '../io.ts'
 import { databasesOf } from '../serve/databases-file.ts'
 import { makeDemoCertificates } from '../serve/demo.ts'
-import { limitsOf, replayOf, serve_flags, staleAgeOf, tracingOf } from '../serve/flags.ts'
+import { backupOf, limitsOf, replayOf, serve_flags, staleAgeOf, tracingOf } from '../serve/flags.ts'
 import { printClosed, printListening } from '../serve/listening.ts'
 import { openServeLog, type ServeLog } from '../serve/log.ts'
 import { nodeOf, serveNode, type Tenure } from '../serve/node.ts'
@@ -44,6 +44,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   if (isOn(given, 'demo') && wanted.http === undefined) throw usageError('--demo needs --http')
   staleAgeOf(given)
   const replay = replayOf(given)
+  const backup = backupOf(given)
   const node = await nodeOf(given, wanted)
   const log = await openServeLog(given, io)
   const stop = newStop(io)
@@ -51,7 +52,7 @@ async function serve(given: Given, io: Io): Promise<Exit> {
   try {
     const databases = await databasesOf(given)
     const setup = {
-      ...{ given, io, log, limits, replay, databases, wanted: node?.wanted ?? wanted },
+      ...{ given, io, log, limits, replay, databases, backup, wanted: node?.wanted ?? wanted },
       // What is risky as it is configured stays so from tenure to tenure.
       emitRisksOnce(engine: Engine) {
         risks ??= emitRisks(given, io, engine, wanted, databases).catch((error: unknown) => {
@@ -90,6 +91,7 @@ interface Setup {
   readonly wanted: WantedServers
   readonly limits: NonNullable<EngineOptions['limits']>
   readonly replay: EngineOptions['replay']
+  readonly backup: ReturnType<typeof backupOf>
   readonly variables: Awaited<ReturnType<typeof variablesOf>>
   readonly tracing: Awaited<ReturnType<typeof tracingOf>>
   readonly databases: Awaited<ReturnType<typeof databasesOf>>
@@ -100,11 +102,12 @@ interface Setup {
 /** From the opening to the close; resolves with the failure that has ended it, if one has. */
 async function serveEngine(setup: Setup, stop: Stop, tenure?: Tenure): Promise<Fault | undefined> {
   const { given, io, log, wanted, limits, replay, variables, tracing, emitRisksOnce } = setup
-  const { databases } = setup
+  const { databases, backup } = setup
   const engine = await openToServe(given, {
     ...{ limits, onFailure: stop.fail, logger: log.logger, tracing, probe: setup.probe },
     ...(tenure && { commit_log: tenure.commit_log, stale_reads: staleReads(setup, tenure) }),
     ...(replay && { replay }),
+    ...backup,
     ...(variables && { variables: variables.first }),
     ...(databases && { databases }),
   })

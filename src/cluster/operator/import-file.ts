@@ -9,11 +9,11 @@ import { type Fault, fault } from '../../core/faults.ts'
 import { frameBytes, sealFrame } from '../../store/commit-log/frame.ts'
 import { decodeManifest, manifest_key } from '../../store/commit-log/manifest.ts'
 import { openReadOnly, type ReadOnlyFile } from '../../store/read-only.ts'
+import { chunksOf, snapshot_id_bytes, stateIn } from '../../store/snapshots/chunk.ts'
 import type { Entry } from '../../store/store.ts'
 import type { Connection } from '../database/connection.ts'
 import { checkedCluster } from '../database/schema.ts'
 import { type OwnerRow, readOwnerRow } from '../ownership/owner-row.ts'
-import { chunksOf, snapshot_id_bytes, stateIn } from '../snapshots/chunk.ts'
 import {
   completeSnapshot,
   type SnapshotDraft,

@@ -6,17 +6,16 @@
 import type { Emit } from '../../core/events.ts'
 import { type Fault, fault } from '../../core/faults.ts'
 import { newChangeBuffer } from '../../store/changes/change-buffer.ts'
-import { valueBytesAt } from '../../store/changes/change-encoding.ts'
 import { frameOf } from '../../store/commit-log/checkpoint.ts'
-import { changeOffsets, type Frame } from '../../store/commit-log/frame.ts'
+import type { Frame } from '../../store/commit-log/frame.ts'
 import { manifest_key } from '../../store/commit-log/manifest.ts'
 import { node_mark_key } from '../../store/commit-log/node-mark.ts'
-import { hasRoomFor, large_value_bytes } from '../../store/lmdb/disk-space.ts'
 import type { LmdbTree } from '../../store/lmdb/lmdb-tree.ts'
+import { chunkIn } from '../../store/snapshots/chunk.ts'
+import { writeFrames } from '../../store/snapshots/write-frames.ts'
 import type { Connection } from '../database/connection.ts'
 import { untilAnswered, type Waiting, waitEnded } from '../database/waiting.ts'
 import { type NodeFile, writeNodeFile } from '../node/file.ts'
-import { chunkIn } from './chunk.ts'
 import { newestSnapshot, readChunk, type Snapshot } from './rows.ts'
 
 export interface SnapshotLoad extends Waiting {
@@ -103,27 +102,13 @@ async function loadChunks(load: SnapshotLoad, snapshot: Snapshot): Promise<boole
     gathered_bytes += frame.bytes.length
     bytes += frame.bytes.length
     if (chunk < chunks && gathered_bytes < commit_bytes) continue
-    await write(tree, gathered)
+    await writeFrames(tree, gathered, true)
     load.onLoaded({ bytes, of_bytes })
     gathered = []
     gathered_bytes = 0
   }
   emit('snapshot_loaded', { node, seq, bytes, ms: Math.round(clock.now_ms() - began_ms) })
   return true
-}
-
-async function write(tree: LmdbTree, chunks: readonly Frame[]): Promise<void> {
-  let [changes, bytes, large_bytes] = [0, 0, 0]
-  for (const chunk of chunks) {
-    bytes += chunk.bytes.length
-    for (const offset of changeOffsets([chunk])) {
-      changes++
-      const value_bytes = valueBytesAt(chunk.segment, offset)
-      if (value_bytes >= large_value_bytes) large_bytes += value_bytes
-    }
-  }
-  if (!hasRoomFor({ changes, bytes, large_bytes }, tree)) throw fault('no_space')
-  await tree.write({ frames: chunks.map((chunk) => chunk.bytes), goes_on: true })
 }
 
 function damaged(seq: number, chunk: number, data: Buffer | undefined): Fault {

@@ -3,16 +3,15 @@
  * and than `log_bytes_min`. So snapshots cost no more than the log, and the state bounds the log
  * and a join. A thread writes one at a time; a failed one is retried after `retry_ms`.
  */
-import { Worker } from 'node:worker_threads'
-import { type Clock, pause, steadyClock, within } from '../../core/clock.ts'
+import { type Clock, pause } from '../../core/clock.ts'
 import type { Emit } from '../../core/events.ts'
-import { fault } from '../../core/faults.ts'
 import { threadStart } from '../../core/thread-start.ts'
 import type { CommitLogTree } from '../../store/commit-log/tree.ts'
+import { chunk_default_bytes } from '../../store/snapshots/chunk.ts'
+import { type SnapshotThread, startSnapshotThread } from '../../store/snapshots/thread.ts'
 import type { Connection } from '../database/connection.ts'
 import type { NodeStatus } from '../node/status.ts'
-import { chunk_default_bytes } from './chunk.ts'
-import type { SnapshotJob, SnapshotMessage, WrittenSnapshot } from './worker.ts'
+import type { SnapshotJob, WrittenSnapshot } from './worker.ts'
 
 export interface SnapshotOptions {
   /** No snapshot for a shorter log; default 256 MiB. */
@@ -55,7 +54,7 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
   const { tree, clock, emit, job } = port
   const options = { ...snapshot_defaults, ...port.options }
   const { node } = job
-  let running: SnapshotThread | undefined
+  let running: SnapshotThread<WrittenSnapshot> | undefined
   /** Bytes written before the newest snapshot, counted in this tenure. */
   let covered_bytes: number | undefined
   let newest: NodeStatus['snapshot']
@@ -71,7 +70,8 @@ export function newSnapshots(port: SnapshotsPort): Snapshots {
     const began_ms = clock.now_ms()
     let pinned_bytes = 0
     const { bytes_per_s_max, chunk_bytes } = options
-    const thread = startSnapshot(
+    const thread = startSnapshotThread<WrittenSnapshot>(
+      threadStart(import.meta.url, 'worker'),
       { ...job, bytes_per_s_max, chunk_bytes, behind_bytes_max: dueBytes() },
       (work) =>
         tree.atRest(() => {
@@ -153,57 +153,5 @@ async function readLog({ connect, job, clock }: SnapshotsPort) {
     return { log_bytes: Number(log_bytes), snapshot }
   } finally {
     await connection.close()
-  }
-}
-
-interface SnapshotThread {
-  /** Rejects if the snapshot failed or its outcome is unknown. */
-  readonly written: Promise<WrittenSnapshot>
-  /** Resolves at the thread's end, after the truncation. */
-  readonly ended: Promise<void>
-  stop(): Promise<void>
-}
-
-/** A thread that has not stopped by then is terminated. */
-const stop_ms_max = 2_000
-
-/** Writes one snapshot in a worker thread. `atRest` runs its work between checkpoints. */
-function startSnapshot(
-  job: SnapshotJob,
-  atRest: (work: () => Promise<void>) => Promise<void>,
-): SnapshotThread {
-  const { script, options } = threadStart(import.meta.url, 'worker')
-  const worker = new Worker(script, { ...options, workerData: job })
-  let is_pinned = (): void => {}
-  const pinned = new Promise<void>((resolve) => {
-    is_pinned = resolve
-  })
-  const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
-  const written = new Promise<WrittenSnapshot>((resolve, reject) => {
-    worker.on('message', (message: SnapshotMessage) => {
-      if (message.says === 'pinned') is_pinned()
-      if (message.says === 'done') resolve(message.written)
-      if (message.says === 'failed') reject(new Error(message.error))
-      if (message.says !== 'ready') return
-      const pin = (): Promise<void> => {
-        worker.postMessage('pin')
-        return Promise.race([pinned, ended])
-      }
-      atRest(pin).catch((error: unknown) => {
-        reject(error)
-        worker.postMessage('stop')
-      })
-    })
-    worker.on('error', reject)
-    worker.on('exit', () => reject(fault('shutting_down', 'the snapshot was ended')))
-  })
-  written.catch(() => {})
-  return {
-    written,
-    ended,
-    async stop() {
-      worker.postMessage('stop')
-      if ((await within(steadyClock, stop_ms_max, ended)) === 'late') await worker.terminate()
-    },
   }
 }

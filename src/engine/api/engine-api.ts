@@ -100,6 +100,12 @@ export interface EngineOptions {
    * `conveyor-engine/postgres`. `openEngine` then resolves once this node owns the data.
    */
   readonly commit_log?: CommitLogSource | undefined
+  /**
+   * A folder to which each change is shipped within `backup_lag_ms` (default 1,000), behind the
+   * answers. `conveyor restore --from` makes a data file of any moment. See backups/README.md.
+   */
+  readonly backup_to?: string | undefined
+  readonly backup_lag_ms?: number | undefined
   /** Reads on a standby, once it has caught up. See cluster/README.md. */
   readonly stale_reads?: StaleReads | undefined
   /** Replaces the system's in tests. */

@@ -45,6 +45,8 @@ export interface CheckpointerPort {
   commitLog(): CommitLogWriter | undefined
   /** Up to this many bytes of frames need no checkpoint at the close. */
   readonly left_bytes_max: number
+  /** The frozen segment is in LMDB, and its memtable is about to be cleared. */
+  onMerged(): void
   /** The frozen segment is in LMDB and free. */
   onDone(): void
   onBroken(error: unknown): void
@@ -114,6 +116,7 @@ export function newCheckpointer(port: CheckpointerPort): Checkpointer {
     emit('checkpoint', { ms: Math.round(ms), ...size })
     // Reads must see the changes in LMDB before the memtable drops them.
     tree.refresh()
+    port.onMerged()
     port.commitLog()?.releaseFrozen()
     port.onDone()
   }

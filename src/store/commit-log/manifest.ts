@@ -20,6 +20,9 @@ export interface Manifest {
 
 export const manifest_key: Key = metaKey('log')
 
+/** Which backup target continues with this file (backups/ownership); most files have none. */
+export const backup_mark_key: Key = metaKey('backup')
+
 const crc_at = commit_log_id_bytes + 9
 
 export function encodeManifest({ id, seq, is_open, last_crc }: Manifest): Buffer {

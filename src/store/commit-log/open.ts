@@ -19,7 +19,7 @@ import {
 } from './recovery.ts'
 import { endOfBlock } from './segment-file.ts'
 import { continueCommitLog, startCommitLog } from './segments.ts'
-import { type CommitLogFiles, commitLogTree } from './tree.ts'
+import { type CommitLogFiles, type CommitLogTree, commitLogTree } from './tree.ts'
 import type { CommitLogWriter } from './writer.ts'
 
 export interface CommitLogOptions {
@@ -50,7 +50,7 @@ export async function openCommitLogTree(
   tree: LmdbTree,
   path: string,
   options: CommitLogOptions,
-): Promise<Tree> {
+): Promise<CommitLogTree> {
   const { emit = emitNothing } = options
   const known = await knownLog(tree, path)
   const began_ms = performance.now()

@@ -30,7 +30,7 @@ import { type CheckpointerOptions, newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
 import { newFreeSpace } from './free-space.ts'
-import { type Manifest, manifest_key } from './manifest.ts'
+import { backup_mark_key, type Manifest, manifest_key } from './manifest.ts'
 import { node_mark_key } from './node-mark.ts'
 import { newScanHints } from './scan-hints.ts'
 import { block_bytes } from './segment-file.ts'
@@ -56,8 +56,21 @@ export interface CommitLogTree extends Tree {
   take(frames: readonly Buffer[]): Promise<void>
   /** Position of the last frame. */
   seq(): number
+  /** Calls `onNew` with copies of the frames, once they are durable; see FrameReader. */
+  readFrames(onNew: FrameReader['onNew']): FrameReader
   /** Runs `work` once LMDB has all earlier commits. Checkpoints wait for it, commits do not. */
   atRest<T>(work: () => Promise<T>): Promise<T>
+}
+
+/** Reads the frames of the commit log behind the commits, which it does not delay. */
+export interface FrameReader {
+  /** Called before frames leave memory, and at each `read`. */
+  onNew(frames: readonly Buffer[]): void
+  /** Bytes of frames that `onNew` has not had. */
+  unread_bytes(): number
+  read(): void
+  /** How often changes were written without a frame, because the disk lacked room for one. */
+  unlogged(): number
 }
 
 export interface CommitLogTreeOptions extends CheckpointerOptions {
@@ -99,6 +112,9 @@ export function commitLogTree(
   let write_ms = 0
   /** Bytes written into LMDB without a commit log. */
   let direct_bytes = 0
+  let direct_commits = 0
+  let reader: FrameReader | undefined
+  let read_bytes = 0
   /** Position at the last check. */
   let checked_seq: number | undefined
   let unwatch = watch()
@@ -109,6 +125,7 @@ export function commitLogTree(
     options,
     commitLog: () => commit_log,
     left_bytes_max: files === undefined ? 0 : bounds.slice.bytes_max,
+    onMerged: () => reader?.read(),
     onDone() {
       hints.clear()
       // The next checkpoint need not wait for a commit.
@@ -186,9 +203,12 @@ export function commitLogTree(
       // A backup may copy the file, and a thread compare its sums.
       await checkpointer.running()
       const began_ms = performance.now()
+      // Its frames no longer lead from one state to the next.
+      changes.put(backup_mark_key, null)
       if (!(await writeDirectly(tree, changes))) throw fault('no_space')
       write_ms = performance.now() - began_ms
       direct_bytes += changes.bytes()
+      direct_commits++
       return
     }
     try {
@@ -349,6 +369,19 @@ export function commitLogTree(
       return inTurn(() => take(writer, frames))
     },
     seq: () => commit_log?.seq() ?? manifest.seq,
+    readFrames(onNew) {
+      reader = {
+        onNew,
+        unread_bytes: () => (commit_log?.writtenBytes() ?? 0) - read_bytes,
+        read() {
+          read_bytes = commit_log?.writtenBytes() ?? 0
+          const frames = commit_log?.newFrames() ?? []
+          if (frames.length > 0) onNew(frames)
+        },
+        unlogged: () => direct_commits,
+      }
+      return reader
+    },
     onBroken(callback) {
       brokenCallback = callback
       if (broken !== undefined) callback(broken)

@@ -48,6 +48,8 @@ export interface CommitLogWriter {
    * memtables give back the memory of a burst.
    */
   releaseFrozen(): void
+  /** Copies of the frames that this has not returned before, in order. */
+  newFrames(): Buffer[]
   /** No write follows; the last checkpoint begins. */
   end(): Promise<void>
   close(): Promise<void>
@@ -69,6 +71,8 @@ interface Round {
   readonly memtable: ChangeBuffer
   first_seq: number
   begin: number
+  /** Where the frames start that `newFrames` has not returned. */
+  unread: number
 }
 
 const nothing = Buffer.alloc(0)
@@ -90,7 +94,7 @@ export function writerOver(
 
   function beginFrame(): number {
     const from = active.memtable.bytes()
-    if (from === 0) Object.assign(active, { first_seq: seq + 1, begin: 0 })
+    if (from === 0) Object.assign(active, { first_seq: seq + 1, begin: 0, unread: 0 })
     return from
   }
 
@@ -144,6 +148,17 @@ export function writerOver(
       else frozen.memtable.clear()
       commit_log.merged(frozen_seq)
     },
+    newFrames() {
+      const found: Buffer[] = []
+      for (const round of [frozen, active]) {
+        const { memtable, unread } = round
+        round.unread = memtable.bytes()
+        if (unread < round.unread) {
+          found.push(Buffer.from(memtable.arena().subarray(unread, round.unread)))
+        }
+      }
+      return found
+    },
     end: commit_log.end,
     close: commit_log.close,
   }
@@ -153,7 +168,7 @@ function roundOf(recovered?: RecoveredRound): Round {
   const memtable = newMemtable()
   const [first] = recovered?.frames ?? []
   if (recovered !== undefined) loadFrames(memtable, recovered.bytes, recovered.frames)
-  return { memtable, first_seq: first?.seq ?? 0, begin: first?.at ?? 0 }
+  return { memtable, first_seq: first?.seq ?? 0, begin: first?.at ?? 0, unread: first?.at ?? 0 }
 }
 
 function unmergedBytes({ memtable, begin }: Round): number {

@@ -2,17 +2,11 @@
  * A snapshot as bytes: entries in key order, in chunks. A chunk is a sealed frame with a checksum,
  * its snapshot's id and its number from 1, so a damaged, missing or foreign chunk is detected.
  */
-import { encodeChange, encodedBytes } from '../../store/changes/change-encoding.ts'
-import {
-  changesAt,
-  type Frame,
-  frameBytes,
-  framesIn,
-  sealFrame,
-} from '../../store/commit-log/frame.ts'
-import { manifest_key } from '../../store/commit-log/manifest.ts'
-import { node_mark_key } from '../../store/commit-log/node-mark.ts'
-import type { Entry } from '../../store/store.ts'
+import { encodeChange, encodedBytes } from '../changes/change-encoding.ts'
+import { changesAt, type Frame, frameBytes, framesIn, sealFrame } from '../commit-log/frame.ts'
+import { manifest_key } from '../commit-log/manifest.ts'
+import { node_mark_key } from '../commit-log/node-mark.ts'
+import type { Entry } from '../store.ts'
 
 export const snapshot_id_bytes = 8
 export const chunk_default_bytes = 1024 * 1024
