@@ -5,7 +5,7 @@
  * follows once the frames after the last one exceed the state, so a restore reads at most twice the
  * state. Each tenure begins with `claim`; the process that began the last one writes alone.
  */
-import { type Chance, type Clock, pause, steadyClock, within } from '../core/clock.ts'
+import { type Chance, type Clock, keepAlive, pause, steadyClock, within } from '../core/clock.ts'
 import type { Emit } from '../core/events.ts'
 import { isFault } from '../core/faults.ts'
 import { threadStart } from '../core/thread-start.ts'
@@ -65,6 +65,7 @@ export function startBackup(port: BackupPort): Backup {
   const reader = tree.readFrames((frames) => {
     if (refused === undefined) waiting.add(frames, clock.now_ms())
   })
+  const log = reader.id.toString('hex')
   let tenure: number | undefined
   let shipped_seq: number | undefined
   /** A snapshot has to come before what is shipped can be restored. */
@@ -92,7 +93,7 @@ export function startBackup(port: BackupPort): Backup {
     has_gap = true
   }
 
-  async function begin(log: string): Promise<void> {
+  async function begin(): Promise<void> {
     const unlogged_before = reader.unlogged()
     const hasAllAfter = (seq: number): boolean => {
       const first = waiting.first()
@@ -148,7 +149,7 @@ export function startBackup(port: BackupPort): Backup {
     return (await answer).value
   }
 
-  function beginSnapshot(log: string): void {
+  function beginSnapshot(): void {
     const state_bytes = tree.numbers?.().used_bytes ?? 0
     const is_due = after_bytes > Math.max(options.snapshot_bytes_min, state_bytes)
     if ((!has_gap && !is_due) || snapshot !== undefined || is_closing) return
@@ -185,9 +186,7 @@ export function startBackup(port: BackupPort): Backup {
 
   async function step(): Promise<void> {
     read()
-    const log = waiting.log()
-    if (log === undefined) return
-    if (tenure === undefined) await answered(begin(log))
+    if (tenure === undefined) await answered(begin())
     if (!(await answered(ship()))) {
       const other = 'another process writes to the target: two have copies of this data file'
       refused = `${other}; stop one of them, or name an empty folder`
@@ -195,7 +194,7 @@ export function startBackup(port: BackupPort): Backup {
       return
     }
     back()
-    beginSnapshot(log)
+    beginSnapshot()
   }
 
   /** Until frames are due. */
@@ -248,8 +247,10 @@ export function startBackup(port: BackupPort): Backup {
       is_closing = true
       close()
       read()
+      const let_end = keepAlive()
       const is_shipped = await within(steadyClock, options.close_ms_max, ended)
       if (is_shipped === 'late') await snapshot?.stop()
+      let_end()
     },
   }
 }

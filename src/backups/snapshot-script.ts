@@ -21,8 +21,8 @@ if (parentPort !== null) {
   const target = openTarget(job.target, systemChance)
   await runSnapshot<WrittenBackupSnapshot>(parentPort, job, {
     async write({ id, log_id, seq, last_crc, chunks, step }) {
-      const log = log_id.toString('hex')
-      if (log !== job.log) throw new Error('the data file has the position of another commit log')
+      const own = log_id.toString('hex')
+      if (own !== job.log) throw new Error('the data file has the position of another commit log')
       const name = snapshotName(job.tenure, { seq, at_ms: systemClock.now_ms() })
       let [count, bytes] = [0, 0]
       for (const chunk of chunks) {
@@ -32,7 +32,7 @@ if (parentPort !== null) {
         await step(bytes)
       }
       const end: SnapshotEnd = {
-        ...{ id: id.toString('hex'), log, seq, last_crc, chunks: count, bytes },
+        ...{ id: id.toString('hex'), log: own, seq, last_crc, chunks: count, bytes },
       }
       await create(endName(name), Buffer.from(JSON.stringify(end)))
       return { seq, chunks: count, bytes }

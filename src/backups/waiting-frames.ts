@@ -20,8 +20,6 @@ export interface WaitingFrames {
   /** Drops the frames up to this position. */
   dropTo(seq: number): void
   bytes(): number
-  /** Id of the commit log, in hex, once a frame came. */
-  log(): string | undefined
   frameAt(seq: number): Pick<Frame, 'crc'> | undefined
   /** How many times frames were dropped for lack of room. */
   overflows(): number
@@ -31,7 +29,6 @@ export function newWaitingFrames(bytes_max: number): WaitingFrames {
   let parts: WaitingPart[] = []
   let bytes = 0
   let overflows = 0
-  let log: string | undefined
 
   function partOf(frames: readonly Frame[], at_ms: number): WaitingPart | undefined {
     const [first, last] = [frames[0], frames.at(-1)]
@@ -48,7 +45,6 @@ export function newWaitingFrames(bytes_max: number): WaitingFrames {
       const frames = buffers.flatMap((buffer) => [...framesIn(buffer)])
       const part = partOf(frames, at_ms)
       if (part === undefined) return
-      log = frames[0]?.id.toString('hex')
       if (bytes + part.bytes.length > bytes_max && parts.length > 0) {
         parts = []
         bytes = 0
@@ -70,7 +66,6 @@ export function newWaitingFrames(bytes_max: number): WaitingFrames {
       bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0)
     },
     bytes: () => bytes,
-    log: () => log,
     frameAt(seq) {
       for (const { crcs } of parts) {
         const crc = crcs.get(seq)

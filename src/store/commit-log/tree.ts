@@ -29,6 +29,7 @@ import { writeDirectly } from './checkpoint.ts'
 import { type CheckpointerOptions, newCheckpointer } from './checkpointer.ts'
 import { watchFiles } from './file-watch.ts'
 import { frameBytes } from './frame.ts'
+import { type FrameReader, newFrameReader, type OnNewFrames } from './frame-reader.ts'
 import { newFreeSpace } from './free-space.ts'
 import { backup_mark_key, type Manifest, manifest_key } from './manifest.ts'
 import { node_mark_key } from './node-mark.ts'
@@ -56,21 +57,10 @@ export interface CommitLogTree extends Tree {
   take(frames: readonly Buffer[]): Promise<void>
   /** Position of the last frame. */
   seq(): number
-  /** Calls `onNew` with copies of the frames, once they are durable; see FrameReader. */
-  readFrames(onNew: FrameReader['onNew']): FrameReader
+  /** For one reader, such as a continuous backup. */
+  readFrames(onNew: OnNewFrames): FrameReader
   /** Runs `work` once LMDB has all earlier commits. Checkpoints wait for it, commits do not. */
   atRest<T>(work: () => Promise<T>): Promise<T>
-}
-
-/** Reads the frames of the commit log behind the commits, which it does not delay. */
-export interface FrameReader {
-  /** Called before frames leave memory, and at each `read`. */
-  onNew(frames: readonly Buffer[]): void
-  /** Bytes of frames that `onNew` has not had. */
-  unread_bytes(): number
-  read(): void
-  /** How often changes were written without a frame, because the disk lacked room for one. */
-  unlogged(): number
 }
 
 export interface CommitLogTreeOptions extends CheckpointerOptions {
@@ -112,9 +102,7 @@ export function commitLogTree(
   let write_ms = 0
   /** Bytes written into LMDB without a commit log. */
   let direct_bytes = 0
-  let direct_commits = 0
   let reader: FrameReader | undefined
-  let read_bytes = 0
   /** Position at the last check. */
   let checked_seq: number | undefined
   let unwatch = watch()
@@ -208,7 +196,6 @@ export function commitLogTree(
       if (!(await writeDirectly(tree, changes))) throw fault('no_space')
       write_ms = performance.now() - began_ms
       direct_bytes += changes.bytes()
-      direct_commits++
       return
     }
     try {
@@ -370,16 +357,8 @@ export function commitLogTree(
     },
     seq: () => commit_log?.seq() ?? manifest.seq,
     readFrames(onNew) {
-      reader = {
-        onNew,
-        unread_bytes: () => (commit_log?.writtenBytes() ?? 0) - read_bytes,
-        read() {
-          read_bytes = commit_log?.writtenBytes() ?? 0
-          const frames = commit_log?.newFrames() ?? []
-          if (frames.length > 0) onNew(frames)
-        },
-        unlogged: () => direct_commits,
-      }
+      const writer = () => commit_log
+      reader = newFrameReader(manifest.id, writer, () => direct_bytes, onNew)
       return reader
     },
     onBroken(callback) {

@@ -1,4 +1,4 @@
-/** Writes frames of a snapshot or a commit log into a data file that takes nothing else meanwhile. */
+/** Writes frames of a snapshot or a commit log into a data file that has no commit log yet. */
 import { fault } from '../../core/faults.ts'
 import { valueBytesAt } from '../changes/change-encoding.ts'
 import { changeOffsets, type Frame } from '../commit-log/frame.ts'
