@@ -55,6 +55,13 @@ function file(definition: unknown, store: boolean): ConsoleCalls['import']['in']
   return { name: 'some.json', content_base64, store }
 }
 
+const nodeIn = (input: object): string => ('node_id' in input ? String(input.node_id) : 'own')
+
+type RetryOutcome = ConsoleCalls['retry']['out']
+
+/** [the node that a retry enters, what becomes of the task there] */
+const settledAs: Readonly<Record<string, string>> = { own: 'failed', x1: 'waiting' }
+
 test('an act on one task says what it was and is, and its refusal is an outcome', async () => {
   const [waiting, other] = await rowsIn('a', 'w1')
   const [failed, again] = await rowsIn('a', 'f1')
@@ -96,7 +103,10 @@ test('an act on one task says what it was and is, and its refusal is an outcome'
     ['cancel', named(other), { proc: 'not_found_task' }],
   ] as const
   for (const [name, input, outcome] of rows) {
-    const answer = await call(name, input as never)
+    const { settled, ...answer } = (await call(name, input as never)) as RetryOutcome
+    const became = name !== 'retry' || outcome.proc !== 'ok' ? undefined : settledAs[nodeIn(input)]
+    assert.equal(settled?.became, became, name)
+    assert.ok(settled?.task === undefined || !('data_text' in settled.task))
     const expected = { description: answer.description, ...outcome }
     assert.deepEqual(
       { description: undefined, ...answer },
@@ -181,7 +191,8 @@ test('tasks that were chosen are counted first, then changed one by one', async 
   const { started_ms } = counted
   assert.deepEqual(counted, { ...done, started_ms, matched: 2, changed: 0, refused: {} })
   const job = await call('bulk', input)
-  assert.deepEqual(job, { ...done, started_ms, matched: 2, changed: 2, refused: {} })
+  const became = { ended: 0, waiting: 2, failed: 0, running: 0 }
+  assert.deepEqual(job, { ...done, started_ms, matched: 2, changed: 2, refused: {}, became })
   assert.deepEqual(told('bulk', input, job), { conv_id: 'b', action: 'retry', tasks: 2 })
   const refused = await call('bulk', { ...input, action: 'move', to_node_id: 'nowhere' })
   assert.deepEqual(refused.refused, { error: 4 })

@@ -144,14 +144,17 @@ export interface ConsoleCalls {
     in: NamedTask & { data_text: string; node_id?: string; is_sync?: boolean }
     out: ActionOutcome
   }
-  retry: { in: NamedTask & { node_id?: string }; out: ActionOutcome }
+  retry: {
+    in: NamedTask & { node_id?: string }
+    out: ActionOutcome & { readonly settled?: Settled }
+  }
   move: { in: NamedTask & { node_id: string }; out: ActionOutcome }
   cancel: { in: NamedTask; out: ActionOutcome }
   /** Counts first: changes nothing. `is_done` false: call again with the cursor and add. */
   bulk_count: { in: Bulk & { cursor?: string }; out: BulkJob }
   /** Works for about a second. `is_done` false: call `bulk_resume` with the id. */
-  bulk: { in: Bulk; out: BulkJob }
-  bulk_resume: { in: { id: string }; out: BulkJob }
+  bulk: { in: Bulk; out: WorkedJob }
+  bulk_resume: { in: { id: string }; out: WorkedJob }
 
   // administer
   pause: { in: { conv_id: string }; out: Record<string, never> }
@@ -183,6 +186,21 @@ export interface Bulk {
 /** A refused op is an outcome, with the code and a sentence. */
 export type ActionOutcome = Pick<ActionResult, 'proc' | 'description' | 'was'> & {
   readonly now?: { readonly status: Status; readonly node_id: string }
+}
+
+/** What became of a retried task; `running`: its call, code or handler has not answered yet. */
+export type Became = 'ended' | 'waiting' | 'failed' | 'running'
+export type BecameCounts = Readonly<Record<Became, number>>
+
+export interface Settled {
+  readonly became: Became
+  /** Absent where it has ended in a node that keeps none. */
+  readonly task?: TaskRow
+}
+
+/** `became` counts the tasks that this call has retried. */
+export interface WorkedJob extends BulkJob {
+  readonly became?: BecameCounts
 }
 
 export interface Refusal {

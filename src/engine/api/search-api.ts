@@ -151,8 +151,8 @@ export interface BulkInput extends BulkOptions {
 }
 
 export interface BulkOptions {
-  /** Called after each step. */
-  readonly onProgress?: (progress: BulkJob) => void
+  /** Called after each step, with the ids of the tasks that it changed. */
+  readonly onProgress?: (progress: BulkJob, changed_ids: readonly string[]) => void
   /** Ends the work after the current step, with `is_done: false`. */
   readonly signal?: AbortSignal
   /** Ends the work after this many steps, of 64 changed and `search_tasks_max` read tasks each. */

@@ -106,6 +106,12 @@ export async function batchOf(
   return { obj_ids, damaged, scanned, is_last, last_id: is_last ? until_id : idHex(last.place) }
 }
 
+/** What one step has done: the record after it, and the ids of the tasks it changed. */
+export interface Step {
+  readonly record: BulkRecord
+  readonly changed_ids: readonly string[]
+}
+
 /** Changes a batch. A task on which the engine throws is refused; the others continue. */
 export async function takeStep(
   { transactions, onBug }: Parts,
@@ -113,8 +119,8 @@ export async function takeStep(
   checked: CheckedWork,
   record: BulkRecord,
   batch: Batch,
-): Promise<BulkRecord> {
-  const step = (part: Batch, since: BulkRecord, is_bad = false): Promise<BulkRecord> =>
+): Promise<Step> {
+  const step = (part: Batch, since: BulkRecord, is_bad = false): Promise<Step> =>
     transactions.run((tx) => deal(tx, id, checked, since, part, is_bad))
   try {
     return await step(batch, record)
@@ -122,17 +128,19 @@ export async function takeStep(
     if (isStoreUnavailable(error)) throw error
     onBug(error)
   }
-  let state = record
+  let state: Step = { record, changed_ids: [] }
   for (const [at, obj_id] of batch.obj_ids.entries()) {
     const is_end = at === batch.obj_ids.length - 1
     const scanned = at === 0 ? batch.scanned : 0
     const last_id = is_end ? batch.last_id : obj_id
     const is_last = is_end && batch.is_last
     const one = { obj_ids: [obj_id], damaged: batch.damaged, scanned, last_id, is_last }
-    state = await step(one, state).catch((error: unknown) => {
+    const { record: since, changed_ids } = state
+    const { record: next, changed_ids: more } = await step(one, since).catch((error: unknown) => {
       if (isStoreUnavailable(error)) throw error
-      return step(one, state, true)
+      return step(one, since, true)
     })
+    state = { record: next, changed_ids: [...changed_ids, ...more] }
   }
   return state
 }
@@ -154,7 +162,7 @@ function deal(
   since: BulkRecord,
   batch: Batch,
   is_bad: boolean,
-): BulkRecord {
+): Step {
   // The record was removed, or another call has continued.
   if (readJob(tx.view, id)?.last_id !== since.last_id) {
     throw fault('not_possible', `bulk job ${id} was changed meanwhile`)
@@ -165,6 +173,7 @@ function deal(
     refused[code] = (refused[code] ?? 0) + 1
   }
   let { matched, changed, skipped } = since
+  const changed_ids: string[] = []
   let { last_id, is_last } = batch
   for (const [at, obj_id] of batch.obj_ids.entries()) {
     if (tx.moves_made >= moves_per_transaction_max) {
@@ -174,8 +183,10 @@ function deal(
     }
     matched++
     const result = is_bad ? 'internal_error' : act(tx, checked, obj_id)
-    if (result === 'ok') changed++
-    else if (result === 'skipped') skipped++
+    if (result === 'ok') {
+      changed++
+      changed_ids.push(obj_id)
+    } else if (result === 'skipped') skipped++
     else refuse(result)
   }
   for (const damaged of batch.damaged) {
@@ -185,7 +196,7 @@ function deal(
   const progress = { scanned, matched, changed, skipped, refused }
   const record = { ...since, ...progress, last_id, is_done: is_last, changed_ms: tx.now_ms }
   putJob(tx, id, record)
-  return record
+  return { record, changed_ids }
 }
 
 function act(tx: Transaction, checked: CheckedWork, obj_id: string): string {

@@ -48,8 +48,9 @@ export function newBulkJobs(parts: Parts): BulkJobs {
       for (let steps = 0; !record.is_done && mayGoOn(steps, options); steps++) {
         const batch = await batchOf(parts, checked, source, record)
         checkHealth(parts, checked)
-        record = await takeStep(parts, id, checked, record, batch)
-        options.onProgress?.(jobOf(id, record))
+        const step = await takeStep(parts, id, checked, record, batch)
+        record = step.record
+        options.onProgress?.(jobOf(id, record), step.changed_ids)
         await nextTurn()
       }
       return jobOf(id, record)
@@ -82,7 +83,7 @@ export function newBulkJobs(parts: Parts): BulkJobs {
       const { cursor: _before, ...rest } = job
       job = { ...rest, matched, scanned, is_done: from === undefined }
       if (from !== undefined) job = { ...job, cursor: cursorOf(from, filter, false) }
-      input.onProgress?.(job)
+      input.onProgress?.(job, [])
     }
     return job
   }

@@ -3,7 +3,7 @@
  * is thrown, with its code and its sentence. Also a call of the task as a command to copy.
  */
 import { useSignal } from '@preact/signals'
-import type { ActionOutcome, NamedTask, ShownTask } from '../../server/messages.ts'
+import type { ActionOutcome, NamedTask, Settled, ShownTask } from '../../server/messages.ts'
 import { nodeOptions, useNodes } from '../known-processes.ts'
 import { CopyButton } from '../parts/button.tsx'
 import { Confirm, Dialog } from '../parts/dialog.tsx'
@@ -12,6 +12,7 @@ import { set } from '../parts/set.ts'
 import { say, sayFault } from '../parts/toasts.tsx'
 import { call, session } from '../session.ts'
 import { commandsOf } from './commands.ts'
+import { shownText } from './data-tree.tsx'
 import { exactText, parseObject } from './exact-json.ts'
 
 interface ActionProps {
@@ -75,8 +76,8 @@ export function RetryDialog({ task, onClose }: ActionProps) {
       verb="Retry"
       act={async () => {
         const to = node_id.value === '' ? {} : { node_id: node_id.value }
-        await done(call('retry', { ...idsOf(task), ...to }))
-        say('The task runs again.')
+        const outcome = await accepted(call('retry', { ...idsOf(task), ...to }))
+        sayBecame(outcome.settled)
       }}
       onClose={onClose}
     >
@@ -134,9 +135,28 @@ export function CancelDialog({ task, onClose }: ActionProps) {
   )
 }
 
-export async function done(acting: Promise<ActionOutcome>): Promise<void> {
-  const { proc, description = proc } = await acting
+/** Says what became of a retried task; a new failure is bad news, and stays to be read. */
+function sayBecame({ became, task }: Settled = { became: 'running' }): void {
+  const at = task === undefined ? '' : ` in “${shownText(task.node_title || task.node_id)}”`
+  const { tag, description } = task?.status_details ?? task?.wait?.last_error ?? {}
+  const why = shownText(description || tag || 'no reason is kept')
+  if (became === 'failed') sayFault(`it failed again${at}: ${why}`)
+  else if (became === 'ended') say(`The task has ended${at}.`)
+  else if (became === 'running') say(`The task still runs${at}.`)
+  else if (tag === undefined) say(`The task waits${at}.`)
+  else sayFault(`it waits${at} for another attempt; the last one failed: ${why}`)
+}
+
+/** The outcome; a refused act is thrown. */
+async function accepted<Outcome extends ActionOutcome>(acting: Promise<Outcome>): Promise<Outcome> {
+  const outcome = await acting
+  const { proc, description = proc } = outcome
   if (proc !== 'ok') throw Object.assign(new Error(description), { code: proc })
+  return outcome
+}
+
+export async function done(acting: Promise<ActionOutcome>): Promise<void> {
+  await accepted(acting)
 }
 
 export function idsOf({ conv_id, obj_id }: NamedTask): NamedTask {

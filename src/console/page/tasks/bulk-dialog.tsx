@@ -14,7 +14,15 @@ import { countText, tasksText } from '../parts/texts.ts'
 import { FaultText, sayFault } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 import { exactText, parseObject } from '../task/exact-json.ts'
-import { type BulkWork, effects, newBulkWork, outcomes, refusalText, verbs } from './bulk-work.ts'
+import {
+  type BulkWork,
+  becameText,
+  effects,
+  newBulkWork,
+  outcomes,
+  refusalText,
+  verbs,
+} from './bulk-work.ts'
 
 interface BulkDialogProps {
   readonly bulk: Bulk
@@ -135,7 +143,7 @@ function Counted({ bulk, work }: StepProps & { readonly bulk: Bulk }) {
 }
 
 function Worked({ action, work }: StepProps & { readonly action: BulkAction }) {
-  const { step, counted, job, fault } = work.state.value
+  const { step, counted, job, fault, became } = work.state.value
   const { changed = 0, skipped = 0, matched = 0, refused = {}, id = '' } = job ?? {}
   const codes = Object.entries(refused)
   const failed = codes.reduce((sum, [, count]) => sum + count, 0)
@@ -154,6 +162,9 @@ function Worked({ action, work }: StepProps & { readonly action: BulkAction }) {
         {skipped > 0 && `, ${countText(skipped)} left out, as they had changed`}
         {counted !== undefined && step !== 'done' && `, of ${countText(counted)}`}.
       </p>
+      {became !== undefined && (
+        <p class={became.failed > 0 ? 'fault' : ''}>Of these {becameText(became)}.</p>
+      )}
       {codes.length > 0 && (
         <table class="refusals" aria-label="Refused">
           <tbody>

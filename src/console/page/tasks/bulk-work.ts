@@ -4,7 +4,8 @@
  */
 import { signal } from '@preact/signals'
 import type { BulkAction, BulkJob } from '../../../engine/api/search-api.ts'
-import type { Bulk } from '../../server/messages.ts'
+import type { BecameCounts, Bulk, WorkedJob } from '../../server/messages.ts'
+import { countText } from '../parts/texts.ts'
 import type { Call } from './list.ts'
 
 export interface BulkState {
@@ -12,7 +13,32 @@ export interface BulkState {
   /** Tasks counted so far; undefined where a job goes on that was counted before. */
   readonly counted?: number
   readonly job?: BulkJob
+  /** Of the tasks that this page has retried. */
+  readonly became?: BecameCounts
   readonly fault?: unknown
+}
+
+const none_became: BecameCounts = { ended: 0, waiting: 0, failed: 0, running: 0 }
+
+function sumOf(one: BecameCounts, other: BecameCounts): BecameCounts {
+  return {
+    ended: one.ended + other.ended,
+    waiting: one.waiting + other.waiting,
+    failed: one.failed + other.failed,
+    running: one.running + other.running,
+  }
+}
+
+/** `3 ended, 4 wait, 5 failed again`, and how many are still under way. */
+export function becameText({ ended, waiting, failed, running }: BecameCounts): string {
+  const counts = [
+    `${countText(ended)} ended`,
+    `${countText(waiting)} ${waiting === 1 ? 'waits' : 'wait'}`,
+    `${countText(failed)} failed again`,
+  ]
+  const more =
+    running === 0 ? [] : [`${countText(running)} still ${running === 1 ? 'runs' : 'run'}`]
+  return [...counts, ...more].join(', ')
 }
 
 export type BulkWork = ReturnType<typeof newBulkWork>
@@ -42,17 +68,22 @@ export function newBulkWork(call: Call, job?: BulkJob) {
     }
   }
 
+  function add({ became, ...job }: WorkedJob): void {
+    const { became: before = none_became } = state.value
+    state.value = { ...state.value, job, ...(became && { became: sumOf(before, became) }) }
+  }
+
   /** Works until it is done, stopped or refused; a job that has begun is kept in any case. */
-  async function work(next: () => Promise<BulkJob>): Promise<void> {
+  async function work(next: () => Promise<WorkedJob>): Promise<void> {
     has_stopped = false
     const { fault: _none, ...before } = state.value
     state.value = { ...before, step: 'running' }
     try {
       let job = await next()
-      state.value = { ...state.value, job }
+      add(job)
       while (!job.is_done && !has_stopped && job.id !== undefined) {
         job = await call('bulk_resume', { id: job.id })
-        state.value = { ...state.value, job }
+        add(job)
       }
       state.value = { ...state.value, step: job.is_done ? 'done' : 'stopped' }
     } catch (fault) {

@@ -21,6 +21,7 @@ import {
   objIdOf,
   optional,
 } from './call.ts'
+import { settledTask } from './settling.ts'
 
 export const modify: CallRow<'modify'> = {
   right: 'operate',
@@ -57,7 +58,18 @@ function actCall<Name extends 'retry' | 'move' | 'cancel'>(
   }
 }
 
-export const retry = actCall('retry', (id) => optional('node_id', id, idOf).node_id)
+const retryAct = actCall('retry', (id) => optional('node_id', id, idOf).node_id)
+
+/** Also says what became of the task. */
+export const retry: CallRow<'retry'> = {
+  ...retryAct,
+  async run(context, given) {
+    const outcome = await retryAct.run(context, given)
+    if (outcome.proc !== 'ok') return outcome
+    const { obj_id } = targetOf(inputOf(given, ['conv_id', 'obj_id', 'node_id']))
+    return { ...outcome, settled: await settledTask(context.engine, obj_id) }
+  },
+}
 export const move = actCall('move', (id) => idOf('node_id', id))
 export const cancel = actCall('cancel', () => undefined)
 

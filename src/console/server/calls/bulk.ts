@@ -9,6 +9,7 @@ import type { BulkAction, BulkJob, BulkOptions } from '../../../engine/api/searc
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { received } from '../../../task-operations/searches.ts'
 import { maskWritten } from '../../../task-operations/task-actions.ts'
+import type { WorkedJob } from '../messages.ts'
 import {
   type Acted,
   badRequest,
@@ -24,6 +25,7 @@ import {
   whereOf,
 } from './call.ts'
 import { changeChosen, type Work } from './chosen.ts'
+import { settledCounts } from './settling.ts'
 
 const call_ms = 1_000
 /** A bound for a clock that stops. A step changes 64 tasks, or reads 10,000. */
@@ -63,7 +65,7 @@ export const bulk: CallRow<'bulk'> = {
   async run({ engine }, given) {
     const { work, obj_ids } = await workOf(engine, given)
     if (obj_ids !== undefined) return changeChosen(engine, work, obj_ids)
-    return inAboutASecond(engine, (options) => engine.tasks.bulk({ ...work, ...options }))
+    return workedFor(engine, (options) => engine.tasks.bulk({ ...work, ...options }))
   },
 }
 
@@ -76,7 +78,7 @@ export const bulk_resume: CallRow<'bulk_resume'> = {
   }),
   async run({ engine }, given) {
     const id = textOf('id', inputOf(given, ['id']).id, id_chars_max)
-    return inAboutASecond(engine, (options) => engine.tasks.resumeBulk(id, options))
+    return workedFor(engine, (options) => engine.tasks.resumeBulk(id, options))
   },
 }
 
@@ -95,14 +97,27 @@ function changedBy(job: BulkJob | undefined): Acted {
   return job === undefined ? {} : { tasks: job.changed }
 }
 
+/** After retries also what became of the tasks. */
+async function workedFor(
+  engine: ServedEngine,
+  run: (options: BulkOptions) => Promise<BulkJob>,
+): Promise<WorkedJob> {
+  const changed: string[] = []
+  const job = await inAboutASecond(engine, run, changed)
+  if (job.action !== 'retry') return job
+  return { ...job, became: await settledCounts(engine, changed) }
+}
+
 /** Ends the work after the step in which the second is over. */
 async function inAboutASecond(
   { clock }: ServedEngine,
   run: (options: BulkOptions) => Promise<BulkJob>,
+  changed: string[] = [],
 ): Promise<BulkJob> {
   const end = new AbortController()
   const until_ms = clock.now_ms() + call_ms
-  const onProgress = (): void => {
+  const onProgress: BulkOptions['onProgress'] = (_job, changed_ids) => {
+    for (const obj_id of changed_ids) changed.push(obj_id)
     if (clock.now_ms() >= until_ms) end.abort()
   }
   // The sample of a dry run has the data of tasks, which the call does not return.

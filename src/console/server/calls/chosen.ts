@@ -5,9 +5,11 @@
 import { is_live } from '../../../codec/task-record.ts'
 import { codeOf, isStoreUnavailable } from '../../../core/faults.ts'
 import type { Task } from '../../../core/model.ts'
-import type { BulkJob, TaskFilter } from '../../../engine/api/search-api.ts'
+import type { TaskFilter } from '../../../engine/api/search-api.ts'
 import type { ServedEngine } from '../../../engine/served-engine.ts'
 import { act, type TaskAction } from '../../../task-operations/task-actions.ts'
+import type { WorkedJob } from '../messages.ts'
+import { settledCounts } from './settling.ts'
 
 export interface Work extends TaskAction {
   readonly filter: TaskFilter
@@ -21,7 +23,7 @@ export async function changeChosen(
   work: Work,
   obj_ids: readonly string[],
   only_counts = false,
-): Promise<BulkJob> {
+): Promise<WorkedJob> {
   const { conv_id } = work.filter
   const job = {
     ...{ action: work.action, filter: conv_id === undefined ? {} : { conv_id } },
@@ -29,6 +31,7 @@ export async function changeChosen(
   }
   const counts = { matched: 0, changed: 0, skipped: 0 }
   const refused: Record<string, number> = {}
+  const retried: string[] = []
   const one = async (obj_id: string): Promise<void> => {
     try {
       const { task } = (await engine.taskById(obj_id)) ?? {}
@@ -39,8 +42,10 @@ export async function changeChosen(
       counts.matched++
       if (only_counts) return
       const { proc } = await act(engine, { conv_id: task.conv_id, obj_id }, work)
-      if (proc === 'ok') counts.changed++
-      else refused[proc] = (refused[proc] ?? 0) + 1
+      if (proc === 'ok') {
+        counts.changed++
+        retried.push(obj_id)
+      } else refused[proc] = (refused[proc] ?? 0) + 1
     } catch (error) {
       if (isStoreUnavailable(error)) throw error
       refused[codeOf(error)] = (refused[codeOf(error)] ?? 0) + 1
@@ -49,7 +54,9 @@ export async function changeChosen(
   for (let at = 0; at < obj_ids.length; at += at_once_max) {
     await Promise.all(obj_ids.slice(at, at + at_once_max).map(one))
   }
-  return { ...job, ...counts, refused }
+  const done = { ...job, ...counts, refused }
+  if (only_counts || work.action !== 'retry') return done
+  return { ...done, became: await settledCounts(engine, retried) }
 }
 
 function isMeant({ action, filter }: Work, { conv_id, status }: Task): boolean {
