@@ -108,7 +108,13 @@ describe('a close checkpoints what is too much to be left behind the pages', () 
             written++
           },
         },
-        ...{ id: Buffer.alloc(16), left_bytes_max: 100, slice: tiny_bounds.slice, onDone() {} },
+        ...{
+          id: Buffer.alloc(16),
+          left_bytes_max: 100,
+          slice: tiny_bounds.slice,
+          onDone() {},
+          onMerged() {},
+        },
         options: { emit() {} },
         onBroken: assert.fail,
       } as unknown as CheckpointerPort
