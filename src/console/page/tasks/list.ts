@@ -61,6 +61,8 @@ export function newTaskList(call: Call) {
     newest_first = search.newest_first
     const by_id = isObjId(search.name)
     filter.value = by_id ? undefined : meant.filter
+    // Rows of another filter could be chosen by mistake.
+    rows.value = []
     progress.value = { ...at_first, is_running: true }
     if (by_id) return take(run, findById(search))
     await fetchPages(run, true)

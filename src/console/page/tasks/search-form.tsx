@@ -7,6 +7,7 @@ import { useEffect } from 'preact/hooks'
 import { nodeOptions, processes, useNodes } from '../known-processes.ts'
 import { Button, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
+import { nameText } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { status_words } from '../parts/texts.ts'
 import {
@@ -207,7 +208,10 @@ function ConditionRow({ number, condition, mistake, set }: ConditionRowProps) {
 function processOptions(conv_id: string): (readonly [string, string])[] {
   const known = [...processes.value.values()].map(
     (one) =>
-      [one.conv_id, one.title === '' ? one.conv_id : `${one.title} (${one.conv_id})`] as const,
+      [
+        one.conv_id,
+        one.title === '' ? one.conv_id : `${nameText(one.title)} (${one.conv_id})`,
+      ] as const,
   )
   return withOwn(known, conv_id)
 }

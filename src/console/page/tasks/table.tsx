@@ -1,10 +1,12 @@
 /** The table of found tasks, with checkboxes where the reader may change them. */
+
 import { type Signal, useComputed } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
 import { processes } from '../known-processes.ts'
 import { Button } from '../parts/button.tsx'
 import { ProcessLink, TaskLink, Words } from '../parts/link.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { type Column, Table } from '../parts/table.tsx'
 import { StatusBadge, Time } from '../parts/values.tsx'
@@ -44,7 +46,7 @@ function None({ search }: { readonly search: Search }) {
   return (
     <>
       <p>There is no such task.</p>
-      {search.status !== 'any' && (
+      {search.status === 'live' && (
         <Button kind="quiet" act={() => keep({ ...search, status: 'any' })}>
           Search among ended ones too
         </Button>
@@ -68,7 +70,7 @@ const shown: readonly Column<TaskRow>[] = [
   },
   column('Id', 'task-id', ({ obj_id }) => <code>{obj_id}</code>),
   column('Process', 'task-process', ({ conv_id }) => <Process conv_id={conv_id} />),
-  column('Node', 'task-node', ({ node_title, node_id }) => <bdi>{node_title || node_id}</bdi>),
+  column('Node', 'task-node', ({ node_title, node_id }) => <Name of={node_title || node_id} />),
   column('Status', undefined, ({ status }) => <StatusBadge status={status} />),
   column('Waits for, failed with', 'task-why', (row) => <Words of={inShort(row)} />),
   column('Created', 'number', ({ create_time_ms }) => <Time ms={create_time_ms} />),
