@@ -214,7 +214,7 @@ describe('a process on the page', { skip: no_browser ?? false }, () => {
     const box = boxOf(page, 'wait')
     assert.match((await box.textContent()) ?? '', /"gone" is no node/)
     assert.match((await box.getAttribute('class')) ?? '', /\bwrong\b/)
-    await page.getByRole('button', { name: 'Put away' }).click()
+    await page.getByRole('button', { name: 'Close' }).click()
     await page.locator('.wrong').waitFor({ state: 'detached' })
     const none = { name: 'a.json', mimeType: 'application/json', buffer: Buffer.from('hello') }
     await page.locator('input[type=file]').setInputFiles(none)

@@ -5,6 +5,7 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ProcessRow } from '../overview/messages.ts'
+import { nameText } from './parts/name.tsx'
 import { call } from './session.ts'
 
 export type KnownProcess = Pick<ProcessRow, 'conv_id' | 'title' | 'status'>
@@ -67,6 +68,7 @@ export function nodeOptions(nodes: readonly KnownNode[]): (readonly [string, str
   const titles = nodes.map(({ title }) => title)
   return nodes.map(({ node_id, title }) => {
     const is_one = titles.indexOf(title) === titles.lastIndexOf(title)
-    return [node_id, title === '' ? node_id : is_one ? title : `${title} (${node_id})`]
+    const name = nameText(title)
+    return [node_id, title === '' ? node_id : is_one ? name : `${name} (${node_id})`]
   })
 }

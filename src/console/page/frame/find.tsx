@@ -2,10 +2,12 @@
  * The search of the header: tasks by ref, by id or by the beginning of a ref. The server is asked
  * once typing pauses; answers to earlier texts are dropped.
  */
+
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskRow } from '../../server/messages.ts'
 import { useKeys } from '../parts/keys.ts'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { FaultText } from '../parts/toasts.tsx'
 import { StatusBadge, Time } from '../parts/values.tsx'
@@ -101,10 +103,10 @@ export function Find() {
               onMouseDown={(event) => event.preventDefault()}
               onClick={() => open(row)}
             >
-              <bdi class="ref">{row.ref || row.obj_id}</bdi>
+              <Name of={row.ref || row.obj_id} class="ref" />
               <StatusBadge status={row.status} />
               <span class="where">
-                <bdi>{row.node_title ?? row.node_id}</bdi>, <Time ms={row.change_time_ms} />
+                <Name of={row.node_title ?? row.node_id} />, <Time ms={row.change_time_ms} />
               </span>
             </div>
           ))}

@@ -2,12 +2,14 @@
  * The head of the page: the views, the search, the connection, and who is signed in. The colours,
  * light, dark or as the system has them, are kept in this browser.
  */
+
 import { effect, signal, useSignal } from '@preact/signals'
 import { connection } from '../live.ts'
 import { Button, Menu } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { keys, useKeys } from '../parts/keys.ts'
 import { Link } from '../parts/link.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { place } from '../place.ts'
 import { endSession, is_outdated, session } from '../session.ts'
@@ -101,7 +103,7 @@ function Who() {
       <Menu
         label={
           <>
-            <bdi>{name}</bdi>
+            <Name of={name} />
             <span class="right">{right}</span>
             <span aria-hidden="true">▾</span>
           </>
@@ -109,7 +111,7 @@ function Who() {
       >
         <p>
           Signed in {name === 'link' ? 'by a link' : 'as '}
-          {name !== 'link' && <bdi>{name}</bdi>}; {may_do[right]}.
+          {name !== 'link' && <Name of={name} />}; {may_do[right]}.
         </p>
         <fieldset class="themes">
           <legend>Colours</legend>

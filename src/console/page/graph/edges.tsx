@@ -8,6 +8,7 @@ import { useMemo } from 'preact/hooks'
 import { type Drawing, type Edge, edgeKey, type Point } from '../../diagram/drawing.ts'
 import { tenth } from '../../diagram/layout.ts'
 import { cut, label_chars_max } from '../../diagram/text.ts'
+import { shownText } from '../parts/texts.ts'
 import { flowText, type GraphCounts } from './counts.ts'
 import type { Area } from './zoom.ts'
 
@@ -90,7 +91,7 @@ function linesOf(edges: readonly Edge[], passed: ReadonlySet<string> | undefined
       label:
         label_at === undefined || label === '' ? undefined : (
           <span key={key} class={`edge-label ${kind}`} style={placeOf(label_at)}>
-            <bdi title={label}>{cut(label, label_chars_max)}</bdi>
+            <bdi title={shownText(label)}>{shownText(cut(label, label_chars_max))}</bdi>
           </span>
         ),
     }

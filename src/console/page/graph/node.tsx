@@ -4,6 +4,8 @@
  */
 import { type ReadonlySignal, useComputed } from '@preact/signals'
 import type { Box } from '../../diagram/drawing.ts'
+import { nameText } from '../parts/name.tsx'
+import { shownText } from '../parts/texts.ts'
 import { type Counts, inWords } from './counts.ts'
 
 /** How a node is marked beside its counts; never by colour alone. */
@@ -23,9 +25,6 @@ interface NodeProps {
   onOpen(node_id: string): void
 }
 
-/** The box cuts longer titles anyway; the panel and the table show all of it. */
-const title_chars_max = 120
-
 export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
   const { node_id, title, kind, does, x, y, width, height } = box
   const is_open = useComputed(() => opened?.value === node_id)
@@ -40,15 +39,15 @@ export function Node({ box, counts, mark, is_far, opened, onOpen }: NodeProps) {
       class={`node ${kind}${busy}${failed}${mark ? ` ${mark.kind}` : ''}`}
       style={{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }}
       data-node={node_id}
-      aria-label={is_far.value ? [name, words].filter(Boolean).join(', ') : undefined}
+      aria-label={is_far.value ? [nameText(name), words].filter(Boolean).join(', ') : undefined}
       aria-pressed={opened && is_open}
-      title={name.length > 24 ? name.slice(0, 500) : undefined}
+      title={name.length > 24 ? shownText(name.slice(0, 500)) : undefined}
       onClick={() => onOpen(node_id)}
     >
       {!is_far.value && (
         <>
           <span class="node-title" dir="auto">
-            {name.slice(0, title_chars_max)}
+            {nameText(name)}
           </span>
           {does !== '' && <span class="node-does">{does}</span>}
           {now && <Badges counts={now} />}

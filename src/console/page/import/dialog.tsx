@@ -2,12 +2,14 @@
  * The dialog of an import: what it would do, or what is wrong with the file, or where the tasks of
  * dropped nodes go; and then its result. Each answer is of the file as it is checked now.
  */
+
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ConsoleCalls, Imported, Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { FaultText, say } from '../parts/toasts.tsx'
 import { go } from '../place.ts'
@@ -86,7 +88,7 @@ export function ImportDialog(props: ImportDialogProps) {
     <Dialog title="Import a file" onClose={onClose} is_wide>
       <div class="import" aria-live="polite">
         <p>
-          <bdi>{file.name}</bdi>
+          <Name of={file.name} />
         </p>
         {is_checking.value && <p>Checking…</p>}
         {dropped.value.length > 0 && input.value && (

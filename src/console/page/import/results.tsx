@@ -2,10 +2,13 @@
  * What an import would do, process by process, with warnings and what is still missing; or the
  * mistakes of a refused file, as a list and above the graph that marks their nodes.
  */
+
 import type { ImportResult, PutResult, WaitsFor } from '../../../engine/api/process-api.ts'
 import type { Mistake } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
+import { shownText } from '../parts/texts.ts'
 import { StatusBadge } from '../parts/values.tsx'
 import type { ProcessState } from '../process/state.ts'
 
@@ -25,7 +28,7 @@ const missing: readonly (readonly [keyof WaitsFor, string])[] = [
 function Warning({ text }: { readonly text: string }) {
   return (
     <li>
-      <StatusBadge status="soon" word="warning" /> <bdi>{text}</bdi>
+      <StatusBadge status="soon" word="warning" /> <bdi>{shownText(text)}</bdi>
     </li>
   )
 }
@@ -56,7 +59,7 @@ export function ImportResults({ result }: { readonly result: ImportResult }) {
                 ([kind, what]) =>
                   waits_for[kind].length > 0 && (
                     <li key={kind}>
-                      It waits for {what}: <bdi>{waits_for[kind].join(', ')}</bdi>
+                      It waits for {what}: <Name of={waits_for[kind].join(', ')} />
                     </li>
                   ),
               )}
@@ -82,7 +85,7 @@ export function ImportResults({ result }: { readonly result: ImportResult }) {
         ))}
         {skipped.map((name) => (
           <li key={name}>
-            <bdi>{name}</bdi> is skipped: it holds nothing of an export.
+            <Name of={name} /> is skipped: it holds nothing of an export.
           </li>
         ))}
       </ul>
@@ -106,10 +109,10 @@ export function MistakeList({ mistakes, onOpen }: MistakeListProps) {
           <li key={at}>
             {node_id !== undefined && onOpen && (
               <button type="button" class="link" onClick={() => onOpen(node_id)}>
-                <bdi>{node_title || node_id}</bdi>
+                <Name of={node_title || node_id} />
               </button>
             )}{' '}
-            <bdi>{text}</bdi>
+            <bdi>{shownText(text)}</bdi>
           </li>
         ))}
       </ul>
@@ -129,7 +132,7 @@ export function Mistakes({ state }: { readonly state: ProcessState }) {
           in_sight.value = node_id
         }}
       />
-      <Button act={() => set(mistakes, [])}>Put away</Button>
+      <Button act={() => set(mistakes, [])}>Close</Button>
     </section>
   )
 }

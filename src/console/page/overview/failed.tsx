@@ -2,10 +2,12 @@
  * Failed tasks, the newest first, grouped by process, node and tag. Each group links to its tasks
  * and to the newest of them.
  */
+
 import { type ReadonlySignal, useSignal } from '@preact/signals'
 import type { FailedGroup, FailedTasks } from '../../overview/messages.ts'
 import { Button } from '../parts/button.tsx'
 import { Link } from '../parts/link.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { countText } from '../parts/texts.ts'
 import { Count, Time } from '../parts/values.tsx'
@@ -51,8 +53,8 @@ function Group({ group }: { readonly group: FailedGroup }) {
   return (
     <li>
       <Link to={{ name: 'tasks' }} given={{ conv_id, node_id, status: 'failed' }} class="where">
-        <bdi class="failed-node">{node_title || node_id}</bdi>
-        <bdi class="failed-process">{title || conv_id}</bdi>
+        <Name of={node_title || node_id} class="failed-node" />
+        <Name of={title || conv_id} class="failed-process" />
       </Link>
       <Count of={tasks} label="tasks" is_bad />
       <code>{tag}</code>

@@ -2,11 +2,14 @@
  * Links within the page, which also open in another tab, and the title of a view. Addresses hold
  * ids only; what names them is text.
  */
+
 import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { go, type Place, pathOf, place } from '../place.ts'
 import type { Sentence } from '../task/words.ts'
+import { Name, nameText } from './name.tsx'
+import { shownText } from './texts.ts'
 import { Countdown } from './values.tsx'
 
 interface LinkProps {
@@ -50,7 +53,7 @@ export function ProcessLink({
 }) {
   return (
     <Link to={{ name: 'process', conv_id }}>
-      <bdi>{title || conv_id}</bdi>
+      <Name of={(typeof title === 'string' ? title : title?.value) || conv_id} />
     </Link>
   )
 }
@@ -59,7 +62,7 @@ export function ProcessLink({
 export function TaskLink({ obj_id, ref_text }: { obj_id: string; ref_text?: string | null }) {
   return (
     <Link to={{ name: 'task', obj_id }}>
-      <bdi>{ref_text || obj_id}</bdi>
+      <Name of={ref_text || obj_id} />
     </Link>
   )
 }
@@ -83,7 +86,7 @@ export function ViewTitle({ window, children = window }: ViewTitleProps) {
     shown = place.peek()
   }, [])
   useEffect(() => {
-    document.title = `${window} · Conveyor`
+    document.title = `${nameText(window)} · Conveyor`
   }, [window])
   return (
     <h1 ref={heading} tabIndex={-1}>
@@ -97,7 +100,7 @@ export function Words({ of: parts }: { readonly of: Sentence }) {
   return (
     <span class="words">
       {parts.map((part, at) => {
-        if (typeof part === 'string') return <bdi key={at}>{part}</bdi>
+        if (typeof part === 'string') return <bdi key={at}>{shownText(part)}</bdi>
         if ('at_ms' in part) return <Countdown key={at} ms={part.at_ms} />
         return <TaskLink key={at} obj_id={part.obj_id} />
       })}

@@ -21,6 +21,14 @@ export function sentenceText(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
+/** What turns the direction of writing, as the escape that JSON has for it. */
+export function shownText(text: string): string {
+  return text.replaceAll(
+    /[\u202a-\u202e\u2066-\u2069]/g,
+    (turn) => `\\u${turn.charCodeAt(0).toString(16)}`,
+  )
+}
+
 /** `12 345`, with narrow spaces that no reader takes for a decimal point. */
 export const countText = (count: number): string => grouped.format(count).replaceAll(',', '\u202f')
 

@@ -4,7 +4,7 @@
  */
 import { signal } from '@preact/signals'
 import { isCallFault } from '../session.ts'
-import { sentenceText } from './texts.ts'
+import { sentenceText, shownText } from './texts.ts'
 
 interface Toast {
   readonly id: number
@@ -57,7 +57,7 @@ export function FaultText({ fault }: { readonly fault: unknown }) {
   const text = fault instanceof Error ? fault.message : String(fault)
   return (
     <p class="fault" role="alert">
-      {sentenceText(text)} {isCallFault(fault) && <code>{fault.code}</code>}
+      {shownText(sentenceText(text))} {isCallFault(fault) && <code>{fault.code}</code>}
     </p>
   )
 }

@@ -2,6 +2,7 @@
  * The head of a process: its title, status, number of tasks, and the actions on all of it. Actions
  * beyond the right of the session are not shown.
  */
+
 import { useComputed, useSignal } from '@preact/signals'
 import type { ProcessPage } from '../../server/messages.ts'
 import { totalsOf } from '../graph/counts.ts'
@@ -9,6 +10,7 @@ import { Import } from '../import/import.tsx'
 import { Button } from '../parts/button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Link, ViewTitle } from '../parts/link.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { status_words, statuses } from '../parts/texts.ts'
 import { say } from '../parts/toasts.tsx'
@@ -30,7 +32,7 @@ export function ProcessHead({ state, page }: HeadProps) {
     <header class="process-head">
       <div class="process-name">
         <ViewTitle window={row.title || row.conv_id}>
-          <bdi>{row.title || row.conv_id}</bdi>
+          <Name of={row.title || row.conv_id} />
         </ViewTitle>
         <StatusBadge status={status} />
         <code>{row.conv_id}</code>
@@ -143,7 +145,7 @@ function PauseButton({ state, title }: { readonly state: ProcessState; readonly 
           onClose={() => set(asks, false)}
         >
           <p>
-            <bdi>{title}</bdi>{' '}
+            <Name of={title} />{' '}
             {is_paused
               ? 'takes tasks and callbacks again; timers that came due meanwhile fire at once.'
               : 'takes no new tasks and no callbacks until it is resumed; its timers wait.'}

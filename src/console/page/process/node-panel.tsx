@@ -2,12 +2,14 @@
  * The panel of a node: what it does, where it leads, its counts and its first tasks, kept up to
  * date while it is open.
  */
+
 import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Status } from '../../../core/model.ts'
 import type { Box, Drawing } from '../../diagram/drawing.ts'
 import type { ProcessPage, TaskRow } from '../../server/messages.ts'
 import { Link, TaskLink } from '../parts/link.tsx'
+import { Name, nameText } from '../parts/name.tsx'
 import { status_words, statuses } from '../parts/texts.ts'
 import { FaultText } from '../parts/toasts.tsx'
 import { Count, StatusBadge, Time } from '../parts/values.tsx'
@@ -36,17 +38,18 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
     for (const one of boxes) if (one.dataset.node === node_id) one.focus()
   }
   const counts = state.counts.of(node_id)
+  const has_failed = useComputed(() => (counts.value.by_status.failed ?? 0) > 0)
   return (
     <section
       class="panel node-panel"
-      aria-label={`Node ${title || node_id}`}
+      aria-label={`Node ${nameText(title || node_id)}`}
       onKeyDown={(event) => {
         if (event.key === 'Escape') close()
       }}
     >
       <header>
         <h2 ref={heading} tabIndex={-1}>
-          <bdi>{title || node_id}</bdi>
+          <Name of={title || node_id} />
         </h2>
         <button type="button" class="close" aria-label="Close" onClick={close}>
           ×
@@ -66,9 +69,9 @@ export function NodePanel({ state, page, box, onOpen }: PanelProps) {
         <Link to={{ name: 'tasks' }} given={{ conv_id, node_id }}>
           All tasks in this node
         </Link>
-        {may('operate') && (
+        {may('operate') && has_failed.value && (
           <Link to={{ name: 'tasks' }} given={{ conv_id, node_id, status: 'failed' }}>
-            Send on or retry all failed…
+            Fix and retry all failed…
           </Link>
         )}
       </p>
@@ -110,11 +113,11 @@ function EdgesOut({ drawing, node_id, onOpen }: EdgesOutProps) {
       {edges.map(({ to_node_id, kind, label }, at) => (
         <li key={at} class={kind}>
           <span class="edge-when">
-            <bdi>{label || 'always'}</bdi>
+            <Name of={label || 'always'} />
           </span>{' '}
           →{' '}
           <button type="button" class="link" onClick={() => onOpen(to_node_id)}>
-            <bdi>{titles.get(to_node_id) || to_node_id}</bdi>
+            <Name of={titles.get(to_node_id) || to_node_id} />
           </button>
         </li>
       ))}

@@ -2,11 +2,13 @@
  * The nodes of a process as a table: the content of the graph for screen readers and small screens.
  * Counts are signals, so a frame changes only their texts.
  */
+
 import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { Box, Drawing } from '../../diagram/drawing.ts'
 import type { Counts, GraphCounts } from '../graph/counts.ts'
 import { Field } from '../parts/field.tsx'
+import { Name } from '../parts/name.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Count } from '../parts/values.tsx'
 
@@ -72,7 +74,7 @@ function columnsOf(
       ...{ key: 'node', title: 'Node', is_head: true },
       cell: ({ node_id, title }) => (
         <button type="button" class="link" onClick={() => onOpen(node_id)}>
-          <bdi>{title || node_id}</bdi>
+          <Name of={title || node_id} />
         </button>
       ),
     },
@@ -91,7 +93,7 @@ function columnsOf(
       cell: ({ node_id }) =>
         leads.get(node_id)?.map((edge, at) => (
           <div key={at}>
-            <bdi>{edge}</bdi>
+            <Name of={edge} />
           </div>
         )),
     },

@@ -9,6 +9,7 @@ import type { NodeChange, ProcessPage, VersionChanges } from '../../server/messa
 import { Graph } from '../graph/graph.tsx'
 import type { Mark } from '../graph/node.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { FaultText } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
@@ -135,7 +136,7 @@ function Changes({ changes, from, to }: { changes: VersionChanges; from: number;
         <section key={node_id} id={`${id}-${at}`} tabIndex={-1} class={`change ${change}`}>
           <h3>
             {marks[change] && <span class="change-sign">{marks[change].sign}</span>}{' '}
-            <bdi>{title || node_id}</bdi>{' '}
+            <Name of={title || node_id} />{' '}
             <span class="quiet-text">{change === 'moved_only' ? 'only moved' : change}</span>
           </h3>
           <Lines lines={own} />

@@ -9,10 +9,10 @@ import { CopyButton } from '../parts/button.tsx'
 import { Confirm, Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { set } from '../parts/set.ts'
+import { shownText } from '../parts/texts.ts'
 import { say, sayFault } from '../parts/toasts.tsx'
 import { call, session } from '../session.ts'
 import { commandsOf } from './commands.ts'
-import { shownText } from './data-tree.tsx'
 import { exactText, parseObject } from './exact-json.ts'
 
 interface ActionProps {

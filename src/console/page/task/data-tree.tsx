@@ -3,11 +3,12 @@
  * direction of writing are shown as escapes, and long texts are cut until expanded. With `edit`
  * values are changed in place.
  */
+
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { set } from '../parts/set.ts'
-import { countText } from '../parts/texts.ts'
+import { countText, shownText } from '../parts/texts.ts'
 import { mask, type Path, shortened } from './data-changes.ts'
 import { type DataRow, pathText, rowsOf, shown_members } from './data-rows.ts'
 import { type Exact, type ExactObject, exactText, isExactObject, isList } from './exact-json.ts'
@@ -201,14 +202,6 @@ function Marked({ text, search }: { readonly text: string; readonly search: stri
 
 function sizeText(size: number, what: string, empty: string): string {
   return size === 0 ? empty : size === 1 ? `1 ${what}` : `${countText(size)} ${what}s`
-}
-
-/** What turns the direction of writing, as the escape that JSON has for it. */
-export function shownText(text: string): string {
-  return text.replaceAll(
-    /[\u202a-\u202e\u2066-\u2069]/g,
-    (turn) => `\\u${turn.charCodeAt(0).toString(16)}`,
-  )
 }
 
 interface RowEditsProps {

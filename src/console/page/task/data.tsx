@@ -10,6 +10,7 @@ import { Button, CopyButton } from '../parts/button.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { Field } from '../parts/field.tsx'
 import { set } from '../parts/set.ts'
+import { shownText } from '../parts/texts.ts'
 import { say } from '../parts/toasts.tsx'
 import { call } from '../session.ts'
 import { done, idsOf } from './actions.tsx'
@@ -21,7 +22,7 @@ import {
   type Path,
   withValueAt,
 } from './data-changes.ts'
-import { DataTree, shownText } from './data-tree.tsx'
+import { DataTree } from './data-tree.tsx'
 import { type Exact, type ExactObject, indentedText, parseObject } from './exact-json.ts'
 
 interface TaskDataProps {

@@ -3,6 +3,7 @@
 import { useComputed, useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { Button } from '../parts/button.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { countText, exactText } from '../parts/texts.ts'
 import { now_ms } from '../parts/values.tsx'
@@ -41,14 +42,14 @@ function Entry({ happening }: { readonly happening: Happening }) {
       <time dateTime={new Date(at_ms).toISOString()}>{exactText(at_ms)}</time>
       <div>
         <strong>
-          <bdi>{node_title || node_id}</bdi>
+          <Name of={node_title || node_id} />
         </strong>{' '}
         <span class="quiet-text">
           {says}
           {by !== undefined && (
             <>
               {' by '}
-              <bdi>{by}</bdi>
+              <Name of={by} />
             </>
           )}
         </span>

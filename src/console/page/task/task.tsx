@@ -3,11 +3,13 @@
  * to it. What the reader types stays when the task goes on, ends or disappears; the page says so
  * beside it.
  */
+
 import { useSignal } from '@preact/signals'
 import type { ShownTask } from '../../server/messages.ts'
 import { useFrames } from '../live.ts'
 import { Button, CopyButton } from '../parts/button.tsx'
 import { Link, ProcessLink, TaskLink, ViewTitle, Words } from '../parts/link.tsx'
+import { Name } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { status_words } from '../parts/texts.ts'
 import { FaultText } from '../parts/toasts.tsx'
@@ -15,7 +17,6 @@ import { StatusBadge, Time } from '../parts/values.tsx'
 import { isCallFault, may } from '../session.ts'
 import { CallbackDialog, CancelDialog, CopyDialog, MoveDialog, RetryDialog } from './actions.tsx'
 import { TaskData } from './data.tsx'
-import { shownText } from './data-tree.tsx'
 import { TaskHistory } from './history.tsx'
 import { PathGraph } from './path-graph.tsx'
 import { whyOf } from './words.ts'
@@ -81,13 +82,13 @@ function Head({ task }: { readonly task: ShownTask }) {
   return (
     <header class="task-head">
       <ViewTitle window="Task">
-        <bdi>{shownText(ref ?? obj_id)}</bdi>
+        <Name of={ref ?? obj_id} />
       </ViewTitle>
       <StatusBadge status={status} />
       <p>
         in{' '}
         <strong>
-          <bdi>{node_title || node_id}</bdi>
+          <Name of={node_title || node_id} />
         </strong>{' '}
         of <ProcessLink conv_id={conv_id} title={process_title} />
       </p>
@@ -98,7 +99,7 @@ function Head({ task }: { readonly task: ShownTask }) {
         {task.user_id !== null && (
           <>
             {' by '}
-            <bdi>{task.user_id}</bdi>
+            <Name of={task.user_id} />
           </>
         )}
         , changed <Time ms={task.change_time_ms} />
