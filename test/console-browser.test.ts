@@ -3,6 +3,7 @@
  * to the end of a task that had failed.
  */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -125,6 +126,32 @@ describe('the page', { skip: no_browser ?? false }, () => {
     await doToAll('Retry', 'Retry')
     await page.getByText('There is no such task.').waitFor()
     assert.equal((await engine.processes.show(fails_id)).tasks, 0)
+  })
+
+  test('a file of CSV becomes tasks, and what a search finds becomes a file', async (t) => {
+    const { page } = await browser.visit(t, console.operator.link('operate'))
+    await page.getByRole('link', { name: 'Tasks', exact: true }).first().click()
+    await page.getByLabel('Process').selectOption(String(order_id))
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    const chooser = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Create tasks from CSV…' }).click()
+    const body = 'ref,n\ncsv-1,1.10\ncsv-2,zwei\n'
+    const file = { name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from(body) }
+    await (await chooser).setFiles(file)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Column that is the ref').fill('ref')
+    await dialog.getByLabel('Columns of numbers').fill('n')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await dialog.getByText('1 task created, 1 refused.').waitFor()
+    await dialog.getByText('Line 3: n: "zwei" is no number').waitFor()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('link', { name: 'csv-1' }).waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'All that it finds as CSV' }).click()
+    const saved = await download
+    assert.match(saved.url(), /\/csv\?id=\d+$/)
+    const text = readFileSync(await saved.path(), 'utf8')
+    assert.match(text, /,csv-1,.*"\{""ref"":""csv-1"",""n"":1\.10\}"\r\n/)
   })
 
   /** [the session's right, a call, and its answer] */

@@ -1,5 +1,6 @@
 /** `task import` and `task export`: tasks from and to CSV; an import takes NDJSON as well. */
 import { csvLine, type Divider, dividers } from '../../task-operations/csv.ts'
+import type { CsvOptions } from '../../task-operations/csv-import.ts'
 import {
   type ColumnType,
   cellsOf,
@@ -12,7 +13,7 @@ import { fileVerb } from '../file-verb.ts'
 import { type Io, print } from '../io.ts'
 import { flag, type Given, isOn, list, oneOf, text, type Verb, word } from '../verb.ts'
 import { filter_notes, filterFlags } from './task-filter.ts'
-import { type CsvOptions, createFromFile } from './task-import.ts'
+import { createFromFile } from './task-import.ts'
 import { eachPage } from './task-list.ts'
 
 const divider_flag = flag('divider C', 'between cells: , ; | or tab (default ,)')

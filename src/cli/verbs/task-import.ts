@@ -11,8 +11,7 @@ import { isNumberToken, isObject, parseJson, stringifyJson } from '../../codec/j
 import { isFault } from '../../core/faults.ts'
 import type { JsonValue } from '../../core/model.ts'
 import type { Admin } from '../../server/admin/verbs.ts'
-import { csvRows, type Divider } from '../../task-operations/csv.ts'
-import { type CsvColumns, columnsMistake, opOfRow } from '../../task-operations/csv-tasks.ts'
+import { type CsvOptions, opsOfCsv } from '../../task-operations/csv-import.ts'
 import type { RawOp, ResultView } from '../../task-operations/task-actions.ts'
 import { type Exit, exits, failureOf, usageError } from '../exit-codes.ts'
 import { type Io, linesOf, print, unreadable } from '../io.ts'
@@ -49,16 +48,6 @@ export interface ImportOptions {
   readonly json: boolean
   /** The file is CSV; otherwise NDJSON. */
   readonly csv?: CsvOptions
-}
-
-export interface CsvOptions {
-  readonly divider: Divider
-  /** A name of the Encoding Standard. */
-  readonly encoding: string
-  /** Otherwise columns are called `column_1` and so on. */
-  readonly has_names: boolean
-  readonly ref?: string | undefined
-  readonly types: CsvColumns['types']
 }
 
 /** Exit 1 where a line was refused. Rejects where the import stopped. */
@@ -129,43 +118,17 @@ async function* entriesOfLines(
   }
 }
 
-/** Throws a usage fault where the columns are not those of the flags. */
+/** Throws a usage fault where the file is not as the flags say. */
 async function* entriesOfRows(
   bytes: AsyncIterable<Uint8Array>,
   { conv_id }: ImportOptions,
-  { divider, encoding, has_names, ref, types }: CsvOptions,
+  csv: CsvOptions,
 ): AsyncGenerator<Entry> {
-  let columns: CsvColumns | undefined
-  for await (const row of csvRows(decoded(bytes, encoding), divider, line_bytes_max)) {
-    if ('cells' in row && row.cells.length === 1 && row.cells[0] === '') continue
-    if (columns === undefined) {
-      if ('mistake' in row) throw usageError(`line ${row.number}, the names: ${row.mistake}`)
-      const names = row.cells.map((cell, at) => (has_names ? cell : `column_${at + 1}`))
-      columns = { names, ref, types }
-      const mistake = columnsMistake(columns)
-      if (mistake !== undefined) throw usageError(mistake)
-      if (has_names) continue
-    }
-    const op = 'mistake' in row ? row.mistake : opOfRow(row.cells, columns, conv_id)
-    yield { number: row.number, op }
+  try {
+    yield* opsOfCsv(bytes, conv_id, csv, line_bytes_max)
+  } catch (error) {
+    throw isFault(error) && error.code === 'bad_request' ? usageError(error.message) : error
   }
-}
-
-/** Throws a usage fault where the bytes are no text of the encoding. */
-async function* decoded(
-  bytes: AsyncIterable<Uint8Array>,
-  encoding: string,
-): AsyncGenerator<string> {
-  const decoder = new TextDecoder(encoding, { fatal: true })
-  const text = (chunk?: Uint8Array): string => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined })
-    } catch {
-      throw usageError(`the file is not text in ${encoding}: name another --encoding`)
-    }
-  }
-  for await (const chunk of bytes) yield text(chunk)
-  yield text()
 }
 
 const overloaded_tries_max = 20

@@ -7,6 +7,7 @@ import { effect, signal } from '@preact/signals'
 import {
   type CallName,
   type ConsoleCalls,
+  type CsvOutcome,
   type Refusal,
   type Right,
   rights,
@@ -31,6 +32,7 @@ export interface CallFault extends Error, Pick<Refusal, 'mistakes' | 'warnings'>
 }
 
 const answer_ms_max = 60_000
+const csv_ms_max = 12 * 60 * 60_000
 
 export function isCallFault(error: unknown): error is CallFault {
   return error instanceof Error && 'code' in error
@@ -59,6 +61,20 @@ export async function call<Name extends CallName>(
     if (nameOf(session.value) !== caller) throw fault
     return (await post(name, input, ms_max)) as ConsoleCalls[Name]['out']
   }
+}
+
+/** The address of all tasks that a search finds, as CSV; it does not show the search. */
+export async function csvAddress(search: ConsoleCalls['tasks']['in']): Promise<string> {
+  const headers = { ...tokenHeader(), 'Content-Type': 'application/json' }
+  const init = { method: 'POST', headers, body: JSON.stringify(search) }
+  const { id } = (await request('csv', init, answer_ms_max)) as { readonly id: number }
+  return `${base}/csv?id=${id}`
+}
+
+/** Sends a CSV file, as long as that takes. Rejects with a CallFault; it is never sent twice. */
+export async function sendCsv(query: URLSearchParams, file: File): Promise<CsvOutcome> {
+  const init = { method: 'POST', headers: { ...tokenHeader(), 'Content-Type': 'text/csv' } }
+  return (await request(`csv?${query}`, { ...init, body: file }, csv_ms_max)) as CsvOutcome
 }
 
 /** The session of this browser, such as one that another tab has begun. */
@@ -125,14 +141,15 @@ function begun(): Promise<void> {
   })
 }
 
-function post(name: CallName, input: unknown, ms_max: number): Promise<unknown> {
+function tokenHeader(): Readonly<Record<string, string>> {
   const { value } = session
+  return { [token_header]: typeof value === 'object' ? value.token : '' }
+}
+
+function post(name: CallName, input: unknown, ms_max: number): Promise<unknown> {
   const init = {
     method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      [token_header]: typeof value === 'object' ? value.token : '',
-    },
+    headers: { 'Content-Type': 'application/json', ...tokenHeader() },
     body: JSON.stringify(input),
   }
   return request(`api/${name}`, init, ms_max)

@@ -14,6 +14,7 @@ import type { CallContext } from './calls/call.ts'
 import { exportOf } from './calls/process.ts'
 import { viewOf } from './calls/task.ts'
 import { calls, checkRight, rowOf, runCall } from './calls.ts'
+import { csv_path, serveCsv } from './csv.ts'
 import { newEntrance } from './entrance.ts'
 import { type Frames, serveStream, session_streams_max } from './live.ts'
 import type { Frame, Right, View } from './messages.ts'
@@ -29,7 +30,7 @@ const find_again_ms = 5_000
 const bodies_bytes_max = 96 * 1024 * 1024
 
 /** Beside calls, files and the page itself. */
-const own_paths: readonly string[] = ['/session', '/live', '/export']
+const own_paths: readonly string[] = ['/session', '/live', '/export', csv_path]
 const mistakes_max = 1_000
 
 export interface ConsolePage {
@@ -89,7 +90,7 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     const is_page = !is_call && !own_paths.includes(path) && !files.has(path.slice(1))
     checkOrigin(request.headers, is_page)
     if (source.isDraining()) throw httpFault('shutting_down')
-    const methods = is_call ? ['POST'] : ['GET', 'HEAD']
+    const methods = is_call ? ['POST'] : ['GET', 'HEAD', ...(path === csv_path ? ['POST'] : [])]
     if (!methods.includes(request.method ?? '')) {
       const allow = methods.join(', ')
       throw httpFault('method_not_allowed', `only ${allow}`, { allow })
@@ -98,6 +99,8 @@ export function newConsole(source: ConsoleSource, options: ConsoleOptions = {}):
     if (path === '/session') return reply(response, 200, await entrance.session(exchange))
     if (path === '/live') return serveLive(exchange)
     if (path === '/export') return serveExport(exchange)
+    if (path === csv_path)
+      return serveCsv({ entrance, emit, readBody, context: contextNow }, exchange)
     if (!is_page) return files.send(path.slice(1), request, response)
     if (path !== '') return files.sendPage(request, response)
     response.writeHead(302, { ...console_headers, Location: `${base}/` }).end()

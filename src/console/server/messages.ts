@@ -209,3 +209,15 @@ export interface Refusal {
   readonly mistakes?: readonly Mistake[]
   readonly warnings?: readonly Mistake[]
 }
+
+/** Of the rows of a CSV file that was sent to make tasks of them. */
+export interface CsvOutcome {
+  readonly created: number
+  readonly refused: number
+  /** Up to this line all are answered. */
+  readonly line: number
+  /** The first of them, by their lines. */
+  readonly mistakes: readonly { readonly line: number; readonly says: string }[]
+  /** Why it has stopped there; absent where all was read. */
+  readonly stopped?: string
+}

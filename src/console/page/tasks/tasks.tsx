@@ -17,6 +17,7 @@ import { given, keep } from '../place.ts'
 import { call, may } from '../session.ts'
 import { BulkDialog, ResumeDialog } from './bulk-dialog.tsx'
 import { verbs } from './bulk-work.ts'
+import { CsvExport, CsvImport } from './csv.tsx'
 import { type Chosen, newTaskList, part_tasks, type TaskList } from './list.ts'
 import { type Search, searchOf } from './search.ts'
 import { SearchForm } from './search-form.tsx'
@@ -52,6 +53,12 @@ export function TasksView() {
       {may('operate') && <BulkBar list={list} chosen={chosen} search={search} again={begin} />}
       <TaskTable list={list} chosen={may('operate') ? chosen : undefined} search={search} />
       <HowFar list={list} />
+      <div class="how-far">
+        <CsvExport filter={list.filter.value} newest_first={search.newest_first} />
+        {may('operate') && search.conv_id !== '' && (
+          <CsvImport conv_id={search.conv_id} onDone={begin} />
+        )}
+      </div>
     </div>
   )
 }

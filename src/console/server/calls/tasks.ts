@@ -38,7 +38,7 @@ export const tasks: CallRow<'tasks'> = {
 }
 
 /** The engine checks the filter, whose members it names. Throws `bad_filter`. */
-function queryOf(given: unknown): SentQuery {
+export function queryOf(given: unknown): SentQuery {
   const { limit, newest_first, cursor, where_text, ...filter } = objectOf('the input', given)
   return received({
     ...filter,
