@@ -246,12 +246,19 @@ export function handled<const Name extends string = never>(
   return step(type, { ...more, ...errorTo(error) })
 }
 
-/** How many tasks at once may be past a place of a process, for each value of a key. */
-export interface Limit {
-  /** A text with templates, such as `{{customer}}`; one without is a limit for all tasks. */
-  readonly key: string
-  readonly at_once: number
-}
+/**
+ * How many tasks may be past a place of a process at once, or how often one may pass it, for each
+ * value of a key: a text with templates, such as `{{customer}}`. One without is for all tasks.
+ */
+export type Limit =
+  | { readonly key: string; readonly at_once: number }
+  /** `rate` tasks in `per_s` seconds (1), and up to `burst` (the rate) at once after a pause. */
+  | {
+      readonly key: string
+      readonly rate: number
+      readonly per_s?: number
+      readonly burst?: number
+    }
 
 /**
  * A step before which a task takes a slot of each limit, in this order; it waits in line until it

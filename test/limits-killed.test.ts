@@ -75,8 +75,8 @@ test('a program that grants a slot too many is found', async () => {
   const { most } = await run(1, [
     {
       file: 'engine/limits/slots.ts',
-      from: 'numbers.held < limit.at_once',
-      to: 'numbers.held <= limit.at_once',
+      from: 'numbers.held >= limit.at_once',
+      to: 'numbers.held > limit.at_once',
     },
   ])
   assert.equal(most, at_once + 1)

@@ -5,12 +5,16 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { metaKey } from '../src/codec/keys.ts'
 import type { Task } from '../src/core/model.ts'
 import { after, callback, defineProcess, end, go, limited, node, when } from '../src/define.ts'
 import type { Engine } from '../src/engine/api/engine-api.ts'
 import { servedEngine } from '../src/engine/served-engine.ts'
+import { changesOf } from '../src/store/changes/change-buffer.ts'
+import { memoryTree } from '../src/store/memory-tree.ts'
 import { waitParts } from '../src/task-operations/wait-parts.ts'
-import { memoryHarness, settled } from './support/model-setup.ts'
+import { fakeClock } from './support/fake-clock.ts'
+import { engineOn, memoryHarness, settled, withSentinel } from './support/model-setup.ts'
 
 const key = '{{customer}}'
 
@@ -164,9 +168,12 @@ const out = { type: 'go', to_node_id: 'end' }
 // [what a definition says, its first mistake]
 const mistakes: readonly (readonly [object, RegExp])[] = [
   [key_of([job({}), out]), /limit is an object, an array was expected/],
-  [key_of([job([7]), out]), /logics\[0\] limit\[0\]: key is nothing, a text/],
+  [key_of([job([{ at_once: 1 }]), out]), /logics\[0\] limit\[0\]: key is nothing, a text/],
   [key_of([job([{ key: 'x'.repeat(129), at_once: 1 }]), out]), /key is .*at most 128 characters/],
-  [key_of([job([{ key, at_once: 0 }]), out]), /at_once is 0, a whole number from 1 was expected/],
+  [
+    key_of([job([{ key, at_once: 0 }]), out]),
+    /at_once is 0, a whole number from 1 to 1000000 was expected/,
+  ],
   [key_of([job([{ key, at_once: 1.5 }]), out]), /at_once is 1.5, a whole number/],
   [key_of([job([{ key }]), out]), /at_once is nothing, a whole number/],
   [key_of([out], { limit: [{ key, at_once: '2' }] }), /node limit\[0\]: at_once is "2"/],
@@ -174,6 +181,10 @@ const mistakes: readonly (readonly [object, RegExp])[] = [
     key_of([job([{ key, at_once: 1 }]), out], { limit: [{ key, at_once: 2 }] }),
     /key "\{\{customer\}\}" is of another limit of the node/,
   ],
+  [key_of([job([{ key, rate: 0 }]), out]), /rate is 0, a whole number from 1/],
+  [key_of([job([{ key, rate: 1, per_s: 0.5 }]), out]), /per_s is 0.5, a whole number/],
+  [key_of([job([{ key, rate: 1, burst: 'x' }]), out]), /burst is "x", a whole number/],
+  [key_of([job([{ key, rate: 1, at_once: 1 }]), out]), /both at_once and rate/],
   [key_of([out], { obj_type: 2, limit: [{ key, at_once: 2 }] }), /an end has no limit/],
 ]
 
@@ -181,6 +192,55 @@ for (const [definition, mistake] of mistakes) {
   test(`a definition is refused: ${mistake.source}`, async () => {
     const engine = await memoryHarness({ handlers: { charge: () => ({}) } }).open()
     await assert.rejects(engine.processes.put(definition), mistake)
+    await engine.close()
+  })
+}
+
+// `>` passes milliseconds, `+a7` creates a, `-a` cancels it.
+// [what, the rate, the steps, who has passed then]
+const rates: readonly (readonly [what: string, rate: object, steps: string, then: string])[] = [
+  ['a full burst at once', { rate: 3 }, '+a7 +b7 +c7 +d7', 'a* b* c* d'],
+  ['a burst of its own', { rate: 3, burst: 1 }, '+a7 +b7 +c7', 'a* b c'],
+  ['then one each interval', { rate: 2, burst: 1 }, '+a7 +b7 +c7 >500', 'a* b* c'],
+  ['and not before', { rate: 2, burst: 1 }, '+a7 +b7 +c7 >499', 'a* b c'],
+  ['in so many seconds', { rate: 2, per_s: 60, burst: 1 }, '+a7 +b7 +c7 >30000', 'a* b* c'],
+  ['each value has its own', { rate: 1 }, '+a7 +b8 +c7', 'a* b* c'],
+  ['a pause saves no more than a burst', { rate: 2 }, '+a7 >9000 +b7 +c7 +d7', 'a* b* c* d'],
+  ['one canceled in line', { rate: 1 }, '+a7 +b7 +c7 -b >1000', 'a* b(canceled) c*'],
+  ['a holder that ends pays nothing back', { rate: 1 }, '+a7 +b7 -a', 'a(canceled) b'],
+  ['a reopen keeps the time', { rate: 1 }, '+a7 +b7 >600 ! >400', 'a* b*'],
+  ['and the pause', { rate: 1 }, '+a7 >600 ! +b7', 'a* b'],
+]
+
+for (const [what, rate, actions, then] of rates) {
+  test(`a rate: ${what}`, async () => {
+    const harness = memoryHarness()
+    let engine = await harness.open()
+    await engine.processes.put({
+      ...orders(0),
+      scheme: {
+        nodes: orders(0).scheme.nodes.map((one) =>
+          one.id === 'in' ? { ...one, limit: [{ key, ...rate }] } : one,
+        ),
+      },
+    })
+    const refs: string[] = []
+    for (const action of actions.split(' ')) {
+      const ref = action.slice(1, 2)
+      if (action.startsWith('+')) {
+        refs.push(ref)
+        const data = { customer: action.slice(2) }
+        await engine.create({ conv_id: 'orders', ref, data })
+      } else if (action.startsWith('-')) await engine.tasks.cancel({ conv_id: 'orders', ref })
+      else if (action.startsWith('>')) harness.clock.advance(Number(action.slice(1)))
+      else {
+        await engine.close()
+        engine = await harness.open()
+      }
+      await settled(harness.clock)
+    }
+    assert.equal(await shown(engine, refs), then)
+    assert.deepEqual((await engine.check()).breaches, [])
     await engine.close()
   })
 }
@@ -304,7 +364,7 @@ test('two tasks that hand a slot to each other without end fail as one that loop
   await engine.close()
 })
 
-test('where the code of limits is not loaded yet, a task waits for it', async () => {
+test('a confirmed draft has its limits from the first task on', async () => {
   const harness = memoryHarness()
   const engine = await harness.open()
   const { scheme, title } = orders(1)
@@ -313,7 +373,22 @@ test('where the code of limits is not loaded yet, a task waits for it', async ()
   await draft.put({ obj_id: 'orders', title, scheme })
   await draft.confirm()
   for (const ref of ['a', 'b']) await engine.create({ conv_id: 'orders', ref, data: {} })
-  await settled(harness.clock)
   assert.equal(await shown(engine, ['a', 'b']), 'a* b')
+  await engine.close()
+})
+
+test('where the code of limits is not loaded yet, a task waits for it', async () => {
+  const tree = memoryTree()
+  const clock = fakeClock()
+  const first = await withSentinel(await engineOn(tree, { clock }))
+  await first.processes.put(orders(1))
+  await first.close()
+  await tree.commit(changesOf([[metaKey('limits'), null]]))
+  const engine = await withSentinel(await engineOn(tree, { clock }))
+  const creates = ['a', 'b'].map((ref) => engine.create({ conv_id: 'orders', ref, data: {} }))
+  await Promise.all(creates)
+  await settled(clock)
+  assert.equal(await shown(engine, ['a', 'b']), 'a* b')
+  assert.deepEqual((await engine.check()).breaches, [])
   await engine.close()
 })

@@ -36,6 +36,7 @@
  * | 1d | slot        | limit, n (8), task (12) | –               | task_slot says the same
  * | 1e | task_slot   | task (12), node, name   | value and n     | of a live task; its slot is
  * | 1f | limit_next  | conv                    | limit or empty  | of a process
+ * | 20 | limit_due   | ms (8), limit           | –               | of a limit, which has it
  * Sizes in bytes are in parentheses; numbers are big-endian, text is UTF-8. A text that something
  * follows ends with 00, and a 00 in it is written 00 ff. What follows never begins with ff, so keys
  * sort as their texts do. The ms of an ended or a failed task is its change time.
@@ -77,6 +78,7 @@ export const key_types = {
   slot: 0x1d,
   task_slot: 0x1e,
   limit_next: 0x1f,
+  limit_due: 0x20,
 } as const
 
 export type KeyType = keyof typeof key_types
@@ -133,6 +135,8 @@ const slotsPart = (place: LimitPlace): string =>
   prefix.slot + placePart(place) + newPart(place.value)
 export const taskSlotKey = (obj_id: string, node: string, name: string): Key =>
   prefix.task_slot + idBytes(obj_id) + part(node) + utf8(name)
+export const limitDueKey = (ms: number, place: LimitPlace): Key =>
+  prefix.limit_due + u64(ms) + limitKey(place).slice(1)
 export const limitNextKey = (conv: string): Key => prefix.limit_next + utf8(conv)
 export const scheduleKey = (id: string): Key => prefix.schedule + utf8(id)
 export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefined ? '' : u32(n))
@@ -140,7 +144,6 @@ export const pageSumKey = (n?: number): Key => prefix.page_sum + (n === undefine
 const types = new Map<number, KeyType>(
   Object.entries(key_types).map(([name, number]) => [number, name as KeyType]),
 )
-
 /** Undefined for bytes that are no key of ours. */
 export const typeOfKey = (key: Key): KeyType | undefined => types.get(key.charCodeAt(0))
 
@@ -204,9 +207,9 @@ export const replaysIn = (kind: ReplayKind, from_s: number, to_s: number): KeyRa
   to: replayPrefix(kind) + u32(Math.max(from_s, Math.floor(to_s))),
 })
 export const replaysOf = (kind: ReplayKind): KeyRange => rangeOfPrefix(replayPrefix(kind))
-
 export const queueOf = (conv: string, node: string): KeyRange =>
   rangeOfPrefix(prefix.queue + part(conv) + part(node))
+export const limitsDueUpTo = (ms: number): KeyRange => upTo(prefix.limit_due, ms)
 export const limitsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.limit + part(conv))
 export const slotsFrom = (place: LimitPlace, n: number): KeyRange => ({
   from: slotsPart(place) + u64(n),
@@ -218,7 +221,6 @@ export const taskSlotsOf = (obj_id: string): KeyRange => {
   return { from, to: `${from}\xff` }
 }
 export const sumsOf = (conv: string): KeyRange => rangeOfPrefix(prefix.sum + part(conv))
-
 /** The first possible key after a key, where a scan continues. */
 export const after = (key: Key): Key => `${key}\x00`
 
@@ -309,6 +311,9 @@ export function slotOfKey(key: Key): LimitPlace & { n: number; obj_id: string } 
   return { ...place, value, n: readNumber(key.slice(n_at, n_at + 8)), obj_id: taskOfKey(key) }
 }
 
+export const limitDueOfKey = (key: Key): { ms: number; place: LimitPlace } => ({
+  ...{ ms: readNumber(key.slice(1, 9)), place: limitOfKey(key.slice(8)) },
+})
 function readPlace(key: Key): Omit<LimitPlace, 'value'> & { at: number } {
   const [conv, node_at] = readPart(key, 1)
   const [node, name_at] = readPart(key, node_at)
@@ -358,9 +363,7 @@ export function part(value: string): string {
 
 const newPart = (value: string): string => `${utf8(value).replaceAll('\x00', '\x00\xff')}\x00`
 
-export function text(bytes: string): string {
-  return Buffer.from(bytes, 'latin1').toString('utf8')
-}
+export const text = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8')
 
 export function readPart(key: Key, from: number): [string, number] {
   let at = from
@@ -378,9 +381,7 @@ function u32(value: number): string {
 }
 
 /** Whole numbers of 0 to 2^53 - 1. */
-function u64(value: number): string {
-  return u32(Math.floor(value / 2 ** 32)) + u32(value % 2 ** 32)
-}
+const u64 = (value: number): string => u32(Math.floor(value / 2 ** 32)) + u32(value % 2 ** 32)
 
 function readNumber(bytes: string): number {
   let value = 0
@@ -393,6 +394,6 @@ function rangeOfPrefix(start: string): KeyRange {
   return { from: start, to: start.slice(0, -1) + String.fromCharCode(last + 1) }
 }
 
-function upTo(start: string, ms: number): KeyRange {
-  return { from: start, to: start + u64(Math.max(0, Math.floor(ms)) + 1) }
-}
+const upTo = (start: string, ms: number): KeyRange => ({
+  ...{ from: start, to: start + u64(Math.max(0, Math.floor(ms)) + 1) },
+})

@@ -273,17 +273,23 @@ export interface LimitNumbers {
   /** No task in the line has a smaller place than `first`, or a greater one than `last`. */
   first: number
   last: number
+  /** Of a rate: when all that was let in will be paid for; 0 without one. */
+  paid_ms: number
+  /** Of its key limit_due; 0 without one. */
+  due_ms: number
 }
 
-export function encodeNumbers({ held, waiting, first, last }: LimitNumbers): Buffer {
-  return Buffer.from(JSON.stringify([held, waiting, first, last]))
+export function encodeNumbers(numbers: LimitNumbers): Buffer {
+  const { held, waiting, first, last, paid_ms, due_ms } = numbers
+  const of_rate = paid_ms === 0 && due_ms === 0 ? [] : [paid_ms, due_ms]
+  return Buffer.from(JSON.stringify([held, waiting, first, last, ...of_rate]))
 }
 
 export function decodeNumbers(bytes: Buffer | undefined): LimitNumbers {
-  if (bytes === undefined) return { held: 0, waiting: 0, first: 1, last: 0 }
-  type Numbers = readonly [held: number, waiting: number, first: number, last: number]
-  const [held, waiting, first, last] = parsePlain(bytes.toString('utf8')) as Numbers
-  return { held, waiting, first, last }
+  const of_none = [0, 0, 1, 0]
+  const read = bytes === undefined ? of_none : (parsePlain(bytes.toString('utf8')) as number[])
+  const [held = 0, waiting = 0, first = 1, last = 0, paid_ms = 0, due_ms = 0] = read
+  return { held, waiting, first, last, paid_ms, due_ms }
 }
 
 /** `n` is 0 while the task holds the slot, else its place in the line. */

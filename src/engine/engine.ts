@@ -14,7 +14,7 @@
  * transaction is durable. Timers, schedules, job outcomes, retry and cancel enter at
  * transaction-queue.
  */
-import { type Key, keysOfType, metaKey } from '../codec/keys.ts'
+import { type Key, metaKey } from '../codec/keys.ts'
 import { plainBounds } from '../codec/plain-value.ts'
 import { type Chance, type Clock, systemClock } from '../core/clock.ts'
 import { newCounters } from '../core/counters.ts'
@@ -181,13 +181,14 @@ export async function startEngine(parts: EngineParts): Promise<ServedEngine> {
   const reportFull = newFullProcessReport(emit, clock, limits.process_tasks_max)
 
   function publish(effects: CommitEffects): void {
-    const { ends, entry, flow, full, has_ended, job_ms, needs_slots, runs } = effects
+    const { ends, entry, flow, full, has_ended, job_ms, limit_ms, needs_slots, runs } = effects
     counters.countTasks(effects)
     if (flow !== undefined) flow_counters.onCommitted(flow)
     if (runs !== undefined) traces?.onCommitted(runs)
     if (effects.timers !== undefined) timers.onSet(effects.timers)
     if (has_ended) timers.onEnded()
     if (needs_slots) loadSlots().catch(onBug)
+    if (limit_ms !== undefined) slots?.onDue(limit_ms)
     if (job_ms !== undefined) jobs.onListed(job_ms)
     if (entry !== undefined) feed.onCommitted(entry)
     for (const one of effects.failures ?? []) {
@@ -312,9 +313,9 @@ function lazyDrafts(parts: ProcessParts): Drafts {
   }
 }
 
-/** Whether a task holds a slot of a limit, or waits for one. */
+/** Whether a definition with limits was ever stored. */
 function hasLimits(view: View): boolean {
-  return view.scan({ ...keysOfType('limit'), limit: 1 }).length > 0
+  return view.get(metaKey('limits')) !== undefined
 }
 
 function idMiddle(view: View): string {

@@ -12,7 +12,7 @@ import type { Caller, JsonObject } from '../core/model.ts'
 import { inSlices } from '../core/slices.ts'
 import { mayAdminister } from '../engine/access/users.ts'
 import { compileAll, type NewVersion, readJson } from '../engine/definitions/definitions.ts'
-import { putVersion } from '../engine/definitions/imports.ts'
+import { loadLimits, putVersion } from '../engine/definitions/imports.ts'
 import { newNonce } from '../engine/definitions/webhooks.ts'
 import { mistakesOf } from '../engine/drafts/draft-confirm.ts'
 import { hidden, secret_names } from '../engine/drafts/draft-secrets.ts'
@@ -96,6 +96,7 @@ async function uploadOf(engine: ServedEngine, { scheme }: JsonObject): Promise<U
   const in_files = items.mistakes.map((text): Mistake => ({ text }))
   const mistakes = [...compiled.mistakes, ...in_files]
   if (mistakes.length > 0) throw refusedBy(mistakes)
+  await loadLimits(engine.process_parts, compiled.versions)
   return { items, versions: compiled.versions, old_ids, warnings: compiled.warnings }
 }
 

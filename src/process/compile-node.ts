@@ -9,7 +9,12 @@
 import { isNumberToken, isObject, numberText } from '../codec/json.ts'
 import type { JsonObject, JsonValue } from '../core/model.ts'
 import { type NodeHead, nodeType, parsedOptions } from './compile-head.ts'
-import { limit_key_chars_max, node_parts_max, unix_seconds_max } from './definition-limits.ts'
+import {
+  limit_count_max,
+  limit_key_chars_max,
+  node_parts_max,
+  unix_seconds_max,
+} from './definition-limits.ts'
 import type { CountSemaphor, DueTime, GraphNode, NodeLimit, TimeSemaphor } from './graph.ts'
 import type { DbCallKinds, EvaluationContext, Logic, LogicKind } from './logic.ts'
 import { handlerKind } from './logics/api-callback.ts'
@@ -167,24 +172,48 @@ function compileLimits(
     if (raw.limit === undefined) return
     for (const [at, one] of listIn(raw, 'limit', reportAt(report, place)).entries()) {
       const of = reportAt(report, `${place} limit[${at}]`)
-      const { key, at_once } = isObject(one) ? one : {}
-      const count = isNumberToken(at_once) ? Number(numberText(at_once)) : at_once
+      const { key, ...how } = isObject(one) ? one : {}
+      const count = compileCount(how, of)
       if (typeof key !== 'string' || key.length > limit_key_chars_max) {
         expected(of, 'key', key, `a text of at most ${limit_key_chars_max} characters`)
-      } else if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 1) {
-        expected(of, 'at_once', at_once, 'a whole number from 1')
-      } else if (found.some(({ name }) => name === key)) {
-        of.mistake(`key ${quoted(key)} is of another limit of the node`)
-      } else {
+      } else if (count !== undefined) {
+        const name = count.rate === undefined ? key : `rate ${key}`
+        if (found.some((other) => other.name === name)) {
+          of.mistake(`key ${quoted(key)} is of another limit of the node`)
+        }
         const template = compileTemplate(key, of, 'key')
         const err_node_id = place === 'node' ? undefined : logics[logic_at]?.err_node_id
-        found.push({ logic_at, name: key, key: template, at_once: count, err_node_id })
+        found.push({ logic_at, name, text: key, key: template, ...count, err_node_id })
       }
     }
   }
   add(node, 0, 'node')
   for (const [at, raw] of raw_logics.entries()) if (isObject(raw)) add(raw, at, `logics[${at}]`)
   return found.length === 0 ? undefined : found
+}
+
+/** Either `at_once`, or `rate` with `per_s` (1) and `burst` (the rate). */
+function compileCount(
+  raw: JsonObject,
+  report: Report,
+): Pick<NodeLimit, 'at_once' | 'rate'> | undefined {
+  const counts: number[] = []
+  const read = (name: string, otherwise: number): number => {
+    const value = raw[name] ?? otherwise
+    const count = isNumberToken(value) ? Number(numberText(value)) : value
+    const is_count = typeof count === 'number' && Number.isSafeInteger(count) && count >= 1
+    if (is_count && count <= limit_count_max) counts.push(count)
+    else expected(report, name, raw[name], `a whole number from 1 to ${limit_count_max}`)
+    return is_count ? count : 1
+  }
+  if (raw.rate === undefined) {
+    const at_once = read('at_once', 0)
+    return counts.length === 1 ? { at_once, rate: undefined } : undefined
+  }
+  if (raw.at_once !== undefined) report.mistake('it has both at_once and rate: write two limits')
+  const rate = read('rate', 0)
+  const all = { rate, per_s: read('per_s', 1), burst: read('burst', rate) }
+  return counts.length === 3 ? { at_once: Number.POSITIVE_INFINITY, rate: all } : undefined
 }
 
 export interface Semaphors {

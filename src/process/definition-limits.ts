@@ -8,6 +8,8 @@ import { limitTable } from '../core/limits.ts'
 export const nodes_max = 10_000
 /** Logics, and semaphors, of one node: a task's record holds the number of its logic. */
 export const node_parts_max = 1_000
+/** Tasks, seconds and bursts of a limit. */
+export const limit_count_max = 1_000_000
 /** Characters of the key of a limit, and of a value of it. */
 export const limit_key_chars_max = 128
 /** Nesting of templates, functions and parentheses. */

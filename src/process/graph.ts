@@ -20,16 +20,29 @@ export interface TimeSemaphor {
   due(context: EvaluationContext): DueTime
 }
 
-/** How many tasks at once may be past a logic of a node, for each value of a key. */
+/**
+ * How many tasks may be past a logic of a node at once, or how often one may pass it, for each
+ * value of a key.
+ */
 export interface NodeLimit {
   /** The logic before which a task takes its slot. */
   readonly logic_at: number
-  /** The text of the key; it names the limit in its node, also after another definition. */
+  /** Names the limit in its node, also after another definition: the kind and text of the key. */
   readonly name: string
+  readonly text: string
   readonly key: Template
+  /** Infinity for a rate. */
   readonly at_once: number
+  readonly rate: Rate | undefined
   /** For a key that cannot be made. */
   readonly err_node_id: string | undefined
+}
+
+/** `rate` tasks in `per_s` seconds, and up to `burst` at once after a pause. */
+export interface Rate {
+  readonly rate: number
+  readonly per_s: number
+  readonly burst: number
 }
 
 export type NodeKind = 'logic' | 'start' | 'end' | 'escalation'

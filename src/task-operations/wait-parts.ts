@@ -31,10 +31,16 @@ const words: Readonly<
   nothing: 'nothing: it stays here until it is moved',
 }
 
+/** `2`, or `10 per 60 s`. */
+export function limitCount({ at_once, rate }: NonNullable<TaskWait['limit']>): string {
+  return rate === undefined ? String(at_once ?? '') : `${rate.rate} per ${rate.per_s} s`
+}
+
 function limitText({ limit }: TaskWait): string {
   if (limit === undefined) return ''
-  const { key, at_once, ahead_max } = limit
-  const at = at_once === undefined ? '' : `: limit ${at_once} for ${key}`
+  const { key, ahead_max } = limit
+  const count = limitCount(limit)
+  const at = count === '' ? '' : `: limit ${count} for ${key}`
   return `${at}, ${ahead_max === 0 ? 'it is the first' : `at most ${ahead_max} ahead of it`}`
 }
 

@@ -23,7 +23,7 @@ interface LimitTree extends Tree {
 /** A defect of the engine, as a change of the numbers that it stores; for controls. */
 export type Defect = (numbers: LimitNumbers) => LimitNumbers
 
-function treeWith(inner: Tree, defect: Defect | undefined): LimitTree {
+export function treeWith(inner: Tree, defect: Defect | undefined): LimitTree {
   const { from, to } = keysOfType('limit')
   const tree: LimitTree = {
     ...inner,

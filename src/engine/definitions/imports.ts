@@ -4,7 +4,7 @@
  * for its tasks; the process record keeps these migrations until the last task has migrated.
  */
 import { isObject, stringifyJson } from '../../codec/json.ts'
-import { limitNextKey, processKey, versionKey } from '../../codec/keys.ts'
+import { limitNextKey, metaKey, processKey, versionKey } from '../../codec/keys.ts'
 import { decodeRecord, encodeRecord, type ProcessRecord } from '../../codec/records.ts'
 import { partsOf } from '../../core/alias.ts'
 import { nextTurn } from '../../core/clock.ts'
@@ -92,6 +92,7 @@ export function newImporter(
       })
       return { processes, aliases, variables: stored, skipped: items.skipped }
     }
+    await loadLimits(parts, versions)
     if (dry_run) return undone(store, (tx) => putAll(tx, [])).catch(refuse)
     catalog.expect(versions)
     const result = await addresses.locks
@@ -100,7 +101,6 @@ export function newImporter(
     await store.view((view) => {
       for (const { conv_id } of versions) catalog.find(view, conv_id)
     })
-    if (versions.some(({ graph }) => hasLimits(graph))) await parts.engine.loadSlots()
     for (const one of idle) emit('handler_unused', { ...one })
     await inSlices(
       (function* () {
@@ -245,12 +245,22 @@ export function putVersion(tx: Tx, catalog: Catalog, next: NewVersion, how: PutH
   tx.put(versionKey(conv_id, version), Buffer.from(next.text))
   tx.put(processKey(conv_id), encodeRecord(record))
   if (hasLimits(old?.graph)) tx.put(limitNextKey(conv_id), Buffer.alloc(0))
+  // Each open loads their code from now on.
+  if (hasLimits(graph)) tx.put(metaKey('limits'), Buffer.alloc(0))
   const is_opened = record.webhook !== old?.record.webhook
   return {
     version,
     state: old === undefined ? 'created' : 'updated',
     ...(is_opened ? { webhook_opened: true } : {}),
   }
+}
+
+/** The code of limits, before a definition with one is stored: its first tasks need it. */
+export async function loadLimits(
+  { engine }: Pick<ProcessParts, 'engine'>,
+  versions: readonly (Pick<NewVersion, 'graph'> | undefined)[],
+): Promise<void> {
+  if (versions.some((version) => hasLimits(version?.graph))) await engine.loadSlots()
 }
 
 function hasLimits(graph: Process['graph'] | undefined): boolean {

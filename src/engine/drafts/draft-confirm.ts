@@ -10,7 +10,7 @@ import { export_file_bytes_max } from '../../process/definition-limits.ts'
 import type { Store, Tx, View } from '../../store/store.ts'
 import type { PutResult } from '../api/process-api.ts'
 import { badDefinition, compileAll, type NewVersion } from '../definitions/definitions.ts'
-import { handlersIn, putVersion, resultOfPut } from '../definitions/imports.ts'
+import { handlersIn, loadLimits, putVersion, resultOfPut } from '../definitions/imports.ts'
 import type { ProcessParts } from '../definitions/processes.ts'
 import type { Process } from '../transactions/catalog.ts'
 import { idOf, type Made, madeBy } from './draft-definition.ts'
@@ -48,6 +48,7 @@ export async function compiledAhead(
   })
   if (found === undefined) return undefined
   const compiled = await inSlices(compileMade(parts, conv_id, found.made))
+  await loadLimits(parts, [compiled.next])
   return { of: stateOf(found.draft), ...compiled }
 }
 

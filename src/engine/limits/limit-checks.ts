@@ -2,6 +2,8 @@
 import {
   type Key,
   type KeyType,
+  limitDueKey,
+  limitDueOfKey,
   limitKey,
   limitNextKey,
   limitOfKey,
@@ -36,7 +38,10 @@ export const limit_invariants: Partial<Record<KeyType, Invariant>> = {
       const counts = `${said.held} held and ${said.waiting} in line`
       return `${what} counts ${counts}, there are ${held} and ${waiting.length}`
     }
-    if (found.length === 0) return `${what} is not used`
+    if (found.length === 0 && said.due_ms === 0) return `${what} is not used`
+    if (said.due_ms !== 0 && view.get(limitDueKey(said.due_ms, place)) === undefined) {
+      return `${what} is not listed as due at ${said.due_ms}`
+    }
     const is_out = ({ key }: { key: Key }): boolean => {
       const { n } = slotOfKey(key)
       return n < said.first || n > said.last
@@ -63,6 +68,11 @@ export const limit_invariants: Partial<Record<KeyType, Invariant>> = {
     const place = { conv: task.conv_id, node, name, value: own.value }
     if (view.get(slotKey(place, own.n, obj_id)) !== undefined) return undefined
     return `limit ${name} does not list the slot of task ${obj_id}`
+  },
+  limit_due: (view, { key }) => {
+    const { ms, place } = limitDueOfKey(key)
+    if (decodeNumbers(view.get(limitKey(place))).due_ms === ms) return undefined
+    return `limit ${place.name} in node "${place.node}" of ${place.conv} is not due at ${ms}`
   },
   limit_next: (view, { key }) => {
     const conv_id = processOfKey(key)

@@ -15,7 +15,7 @@ import type { TaskRecord } from '../../codec/task-record.ts'
 import { defined } from '../../core/defined.ts'
 import type { StatusDetails } from '../../core/model.ts'
 import { steps_max } from '../../process/definition-limits.ts'
-import type { GraphNode } from '../../process/graph.ts'
+import type { GraphNode, Rate } from '../../process/graph.ts'
 import type { WaitReason } from '../../process/logic.ts'
 import type { Process } from '../transactions/catalog.ts'
 import type { ReadContext } from '../transactions/transaction.ts'
@@ -97,8 +97,13 @@ export interface TaskWait {
   readonly attempt?: number
   readonly next_ms?: number
   readonly last_error?: StatusDetails
-  /** Its key as the definition has it; `at_once` is absent where the definition has dropped it. */
-  readonly limit?: { readonly key: string; readonly at_once?: number; readonly ahead_max: number }
+  /** Its key as the definition has it; only that where the definition has dropped it. */
+  readonly limit?: {
+    readonly key: string
+    readonly at_once?: number
+    readonly rate?: Rate
+    readonly ahead_max: number
+  }
   readonly is_paused?: true
 }
 
@@ -156,16 +161,18 @@ function waitOf(
 /** At most so many are ahead in line: a canceled task may still be counted. */
 function slotWait({ view }: ReadContext, process: Process, task: TaskRecord): TaskWait {
   const own = view.scan({ ...taskSlotsOf(task.obj_id), limit: slots_shown_max })
-  for (const { key, value: bytes } of own) {
+  for (const { key: own_key, value: bytes } of own) {
     const { value, n } = decodeTaskSlot(bytes)
     if (n === 0) continue
-    const { node, name } = taskSlotOfKey(key)
+    const { node, name } = taskSlotOfKey(own_key)
     const place = { conv: task.conv_id, node, name, value }
     const [first] = view.scan({ ...slotsFrom(place, 1), limit: 1 })
     const ahead_max = first === undefined ? 0 : n - slotOfKey(first.key).n
     const limits = process.graph.nodes.get(node)?.limits
-    const at_once = limits?.find((limit) => limit.name === name)?.at_once
-    return { for: 'slot', limit: { key: name, ...defined({ at_once }), ahead_max } }
+    const limit = limits?.find((limit) => limit.name === name)
+    const { text: key = name, rate } = limit ?? {}
+    const how = rate === undefined ? { at_once: limit?.at_once } : { rate }
+    return { for: 'slot', limit: { key, ...defined(how), ahead_max } }
   }
   return { for: 'slot' }
 }

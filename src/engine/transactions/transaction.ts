@@ -57,11 +57,13 @@ export interface Slots {
     logic_at: number,
     evaluation: EvaluationContext,
   ): Command | undefined
-  /** Lets tasks go on where a definition has raised or dropped a limit. */
+  /** Lets tasks go on where a definition has changed a limit, or its rate allows it. */
   readonly work: Work
-  /** Reads the processes whose limits have changed. */
+  /** Reads the processes whose limits have changed, and what is due. */
   read(): Promise<void>
   onProcessChanged(conv_id: string): void
+  /** A commit has made a limit due. */
+  onDue(due_ms: number): void
   /** Gives back all that the task holds, or leaves the line; the next one in line goes on. */
   release(tx: Transaction, task: TaskRecord): void
 }
@@ -111,6 +113,7 @@ export interface Transaction extends ReadContext {
   recordCount(what: keyof CountedTasks): void
   recordChange(task: TaskRecord): void
   recordNeedOfSlots(): void
+  recordLimitDue(due_ms: number): void
   recordEnd(task: Task): void
   recordFailure(failure: TaskFailure): void
 }
@@ -145,6 +148,7 @@ export interface CommitEffects extends CountedTasks {
   job_ms: number | undefined
   has_ended: boolean
   needs_slots: boolean
+  limit_ms: number | undefined
   entry: ChangeEntry | undefined
   /** Tasks that ended or failed, also those not kept. */
   ends: Task[] | undefined
@@ -204,6 +208,7 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
       job_ms: undefined,
       has_ended: false,
       needs_slots: false,
+      limit_ms: undefined,
       entry: undefined,
       ends: undefined,
       failures: undefined,
@@ -273,6 +278,10 @@ export function newReusableTransaction(engine: EngineContext): ReusableTransacti
     },
     recordNeedOfSlots() {
       recorded().needs_slots = true
+    },
+    recordLimitDue(due_ms) {
+      const effects = recorded()
+      effects.limit_ms = Math.min(effects.limit_ms ?? due_ms, due_ms)
     },
     recordCount(what) {
       recorded()[what]++

@@ -4,7 +4,7 @@
  */
 import type { HistoryEntry, HistoryWhy, Status } from '../../../core/model.ts'
 import type { TaskWait } from '../../../engine/tasks/waits.ts'
-import { type WaitPart, waitParts } from '../../../task-operations/wait-parts.ts'
+import { limitCount, type WaitPart, waitParts } from '../../../task-operations/wait-parts.ts'
 import type { ShownTask } from '../../server/messages.ts'
 import { durationText } from '../parts/texts.ts'
 
@@ -65,9 +65,10 @@ const long_words: Readonly<Record<TaskWait['for'], (wait: TaskWait) => Sentence>
       : ['It waits for the reply of the task ', { obj_id }, ', which it has called.'],
   queue: () => ['It waits in a queue until another task takes it.'],
   slot: ({ limit }) => {
-    const { key = '', at_once, ahead_max = 0 } = limit ?? {}
+    const { key = '', ahead_max = 0 } = limit ?? {}
+    const count = limit === undefined ? '' : limitCount(limit)
     const ahead = ahead_max === 0 ? 'it is the first in line' : `at most ${ahead_max} are ahead`
-    const how = at_once === undefined ? '' : ` (${at_once} at once for ${key})`
+    const how = count === '' ? '' : ` (${count} for ${key})`
     return [`It waits for its turn at a limit of this node${how}: ${ahead}.`]
   },
   timer: ({ due_ms }) =>
