@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { boundaryOf, partsOf, signedText } from '../src/codec/multipart.ts'
 import { signatureOf } from '../src/codec/signature.ts'
 import type { ServedEngine } from '../src/engine/served-engine.ts'
+import { answerOthers } from '../src/management/requests.ts'
 import { definition, node, openHttp } from './support/http-server.ts'
 import { zipOf } from './support/zip-file.ts'
 
@@ -201,6 +202,46 @@ test('a zip is taken, its text signed by bytes; the text form is taken where it 
   const [wrong] = await upload(form({ ...create, scheme: JSON.stringify(calls(50)) }), { signed })
   assert.equal(wrong, 401)
 })
+
+test('the hash of an upload says for its user what it has made, and nothing to others', async () => {
+  await using given = await setting()
+  const { send, engine } = given
+  const { hash, scheme, proc } = (await send({ ...create, scheme: [called], async: true })) ?? {}
+  assert.equal(proc, 'ok')
+  assert.match(String(hash), /^[0-9a-f]{40}$/)
+  const ask = { type: 'get', obj: 'statistics', id: hash }
+  const found = { id: hash, proc: 'ok', obj: 'statistics', status: 'success', scheme }
+  for (const by of [ask, { ...ask, id: 'x', hash }]) {
+    assert.deepEqual(await send(by), { ...found, id: by.id })
+  }
+  const refused = await send({ ...ask, id: 'no' })
+  assert.equal(refused?.description, 'Object statistics with id no does not exist')
+  assert.equal((await send({ type: 'get', obj: 'statistics' }))?.key, 'id')
+  const second = await send({ ...create, id: 2, scheme: [called] })
+  assert.notEqual(second?.hash, hash)
+  const valid = await send({ ...create, type: 'validate', id: 3, scheme: [called] })
+  assert.equal(valid?.hash, undefined)
+  const parsed = { type: 'show', ref: null, obj: 'task', proc: 'error', key: 'obj' } as const
+  const asked = async (user: string, later_ms: number): Promise<unknown> => {
+    const submitOthers = atTime(engine, engine.clock.now_ms() + later_ms)
+    const body = Buffer.from(JSON.stringify({ ops: [ask] }))
+    const request = { server: 'http', version: 2, caller: { user }, ops: [parsed], body } as const
+    return JSON.parse(await answerOthers({ ...engine, submitOthers }, request)).ops[0].proc
+  }
+  assert.equal(await asked(ann, 599_000), 'ok')
+  assert.equal(await asked(ann, 601_000), 'error')
+  await engine.users.administer(bob, true)
+  assert.equal(await asked(bob, 0), 'error')
+})
+
+/** As if the transaction began at another time. */
+function atTime(engine: ServedEngine, now_ms: number): ServedEngine['submitOthers'] {
+  return (ops, caller, { apply, is_change }) =>
+    engine.submitOthers(ops, caller, {
+      apply: (tx, some, by) => apply(Object.assign(Object.create(tx), { now_ms }), some, by),
+      is_change,
+    })
+}
 
 test('a validation makes nothing, and an alias is kept unless the upload may rewrite it', async () => {
   await using given = await setting()

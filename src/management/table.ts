@@ -16,6 +16,7 @@ import * as projects from './projects.ts'
 import * as reading from './reading.ts'
 import { countMoves, showStat } from './statistics.ts'
 import * as tasks from './tasks.ts'
+import { getStatistics } from './upload-statistics.ts'
 import { prepareUpload, uploadScheme } from './uploads.ts'
 import * as variables from './variables.ts'
 import * as webhooks from './webhooks.ts'
@@ -69,6 +70,7 @@ const table: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     validate: { run: uploadScheme, is_read: true, prepare: prepareUpload },
     download: { run: downloadScheme, is_read: true, needs_addresses: true },
   },
+  statistics: { get: read(getStatistics) },
   commits: { list: read(commits.listCommits), delete: change(commits.deleteCommits) },
   commit: {
     show: read(commits.showCommit),

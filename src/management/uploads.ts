@@ -37,6 +37,7 @@ import {
 import type { Answer } from './answers.ts'
 import { nextConvId, noteConvId } from './changing.ts'
 import { byNode } from './mistakes.ts'
+import { noteUpload } from './upload-statistics.ts'
 
 type Alias = Pick<AliasItem, 'name' | 'stage_id'>
 
@@ -174,7 +175,7 @@ export function uploadScheme(act: Act): Answer {
     putAlias(tx.store, { name, conv_id, ...defined({ stage_id }) })
   }
   for (const one of items.variables) putVariable(tx.store, one)
-  return { scheme, ...more }
+  return { hash: noteUpload(act, newNonce(chance), scheme), scheme, ...more }
 }
 
 const nameOf = ({ name, stage_id = '' }: Alias): string => JSON.stringify([name, stage_id])
