@@ -36,6 +36,7 @@ const exit_code = await main(process.argv.slice(2), process.env, {
   stderr,
   lines: () => openLineStream(stderr.fd),
   pid,
+  command: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
   node: process.version,
   isAlive,
   program: programOf(process.argv[1] ?? '', process.env),

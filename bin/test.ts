@@ -91,7 +91,15 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   programs: {
     is_of_node: true,
-    files: ['native-files', 'deploy', 'grpc-clients', 'clients', 'client-trouble', 'cli-grpc'],
+    files: [
+      'native-files',
+      'deploy',
+      'grpc-clients',
+      'clients',
+      'client-trouble',
+      'cli-grpc',
+      'smoke',
+    ],
   },
 }
 

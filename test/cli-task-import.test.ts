@@ -200,6 +200,7 @@ function ioOf(chunks: AsyncIterable<Uint8Array> | Uint8Array[]) {
     clock: systemClock,
     pid: 1,
     program: 'conveyor',
+    command: [],
     node: process.version,
     isAlive: () => false,
     sleep_ms: async () => {},

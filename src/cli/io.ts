@@ -28,6 +28,8 @@ export interface Io {
   readonly pid: number
   /** The words that run this program again, as `npm run -s conveyor --`; see program.ts. */
   readonly program: string
+  /** What starts this program again: Node, its flags and the script. */
+  readonly command: readonly string[]
   /** The version of Node, as `v20.20.2`. */
   readonly node: string
   isAlive(pid: number): boolean

@@ -16,6 +16,7 @@ import { scheduleVerbs } from './verbs/schedule.ts'
 import { sendVerb } from './verbs/send.ts'
 import { serveVerb } from './verbs/serve.ts'
 import { signVerb } from './verbs/sign.ts'
+import { smokeVerb } from './verbs/smoke.ts'
 import { taskVerbs } from './verbs/task.ts'
 import { topVerb } from './verbs/top.ts'
 import { userVerbs } from './verbs/user.ts'
@@ -39,6 +40,7 @@ export const verbs: readonly Verb[] = [
   ...fileVerbs,
   restoreVerb,
   doctorVerb,
+  smokeVerb,
 ]
 
 export function helpOfAll(verbs: readonly Verb[], group?: string): string {

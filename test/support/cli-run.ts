@@ -9,6 +9,7 @@ import { Writable } from 'node:stream'
 import type { Env, Io, Output } from '../../src/cli/io.ts'
 import { main } from '../../src/cli/main.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import { node_args } from './cli-serve.ts'
 
 export interface Ran {
   readonly exit: number
@@ -45,6 +46,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     lines: () => ({ stream: linesTo(outputTo(err, options.onErr)), holds_thread: false }),
     clock: systemClock,
     pid: process.pid,
+    command: [process.execPath, ...node_args],
     node: process.version,
     isAlive: (pid) => pid === process.pid,
     program: options.program ?? 'conveyor',

@@ -2,7 +2,7 @@
  * `doctor`: judges the machine, the data file and its contents, a row of a table for each check. It
  * changes nothing and prints no data and no secret.
  */
-import type { Check, Level, Verdict } from '../doctor/check.ts'
+import type { Check, Verdict } from '../doctor/check.ts'
 import { clusterChecks } from '../doctor/cluster-checks.ts'
 import { databaseChecks } from '../doctor/database-checks.ts'
 import { collectFacts, type Facts } from '../doctor/facts.ts'
@@ -13,9 +13,10 @@ import { fileVerb } from '../file-verb.ts'
 import type { Io } from '../io.ts'
 import { printDone } from '../output.ts'
 import { withFile, withProgram } from '../program.ts'
+import { rowsText } from '../row-text.ts'
 import { databases_flag, databasesOf } from '../serve/databases-file.ts'
 import { commit_log_flag, partition_flag, wholeNumber } from '../serve/flags.ts'
-import { clean, columns } from '../text.ts'
+import { columns } from '../text.ts'
 import { dbOf, flag, type Given, isOn, text } from '../verb.ts'
 
 const checks: readonly Check[] = [
@@ -79,7 +80,7 @@ async function examine(given: Given, io: Io): Promise<Exit> {
   const rows = rowsOf(facts).map((row) => withWords(row, given, io.program))
   const exit = exitOf(facts, rows)
   const json = JSON.stringify({ ok: exit === exits.done, checks: rows })
-  return printDone(given, io, json, pageOf(rows)).then(() => exit)
+  return printDone(given, io, json, rowsText(rows)).then(() => exit)
 }
 
 export function rowsOf(facts: Facts): Row[] {
@@ -99,15 +100,4 @@ const unlooked: readonly Facts['state'][] = ['missing', 'held', 'unreadable']
 function exitOf({ state, native_faults = [] }: Facts, rows: readonly Row[]): Exit {
   if (unlooked.includes(state) || native_faults.length > 0) return exits.unreachable
   return rows.some(({ level }) => level === 'bad') ? exits.refused : exits.done
-}
-
-const marks: Readonly<Record<Level, string>> = { ok: 'ok', warn: 'warn', bad: 'BAD' }
-
-function pageOf(rows: readonly Row[]): string {
-  const width = Math.max(...rows.map(({ name }) => name.length))
-  const lines = rows.flatMap(({ level, name, says, help }) => [
-    `${marks[level].padEnd(5)} ${name.padEnd(width)}  ${says}`,
-    ...(help === undefined ? [] : [`${' '.repeat(width + 8)}→ ${help}`]),
-  ])
-  return lines.map((line) => `${clean(line)}\n`).join('')
 }

@@ -23,7 +23,7 @@ import {
   faultView,
   request_bytes_max,
 } from './protocol.ts'
-import { removeDeadSockets } from './socket-path.ts'
+import { isPipe, removeDeadSockets } from './socket-path.ts'
 import { type AdminArgs, type AdminVerb, isAdminVerb, runVerb } from './verbs.ts'
 
 export interface AdminServer {
@@ -60,11 +60,13 @@ export async function serveAdmin(
       () => request.destroy(),
     )
   })
-  rmSync(socket, { force: true })
+  if (!isPipe(socket)) rmSync(socket, { force: true })
   server.listen(socket)
   await once(server, 'listening')
-  chmodSync(socket, 0o600)
-  void removeDeadSockets(dirname(socket))
+  if (!isPipe(socket)) {
+    chmodSync(socket, 0o600)
+    void removeDeadSockets(dirname(socket))
+  }
   server.unref()
 
   return {

@@ -15,20 +15,32 @@ import { fault } from '../../core/faults.ts'
 
 /**
  * The folder (made if missing) and the socket path for the data file at `real_path`. `runtime_dir`
- * stands in for `/tmp/conveyor-<uid>`. Throws `not_possible` where the path would be too long.
+ * stands in for `/tmp/conveyor-<uid>`. Throws `not_possible` where the path would be too long. On
+ * Windows it is a named pipe, which needs no folder and which only its user may write to.
  */
 export function adminSocketPath(
   real_path: string,
-  options: { readonly runtime_dir?: string | undefined } = {},
+  options: { readonly runtime_dir?: string | undefined; readonly platform?: string } = {},
 ): { readonly folder: string; readonly socket: string } {
+  const name = createHash('sha256').update(real_path).digest('hex').slice(0, 16)
+  if ((options.platform ?? process.platform) === 'win32') {
+    return { folder: pipe_folder, socket: `${pipe_folder}conveyor-${name}` }
+  }
   const uid = process.getuid?.() ?? 0
   const wanted = options.runtime_dir ?? `/tmp/conveyor-${uid}`
   const folder = isSafeFolder(wanted, uid) ? wanted : mkdtempSync('/tmp/conveyor-')
-  const socket = join(folder, createHash('sha256').update(real_path).digest('hex').slice(0, 16))
+  const socket = join(folder, name)
   if (Buffer.byteLength(socket) >= socket_path_bytes_max) {
     throw fault('not_possible', `the folder ${folder} is too long for a socket: name a shorter one`)
   }
   return { folder, socket }
+}
+
+const pipe_folder = '\\\\.\\pipe\\'
+
+/** Whether it is a pipe of Windows instead of a file. */
+export function isPipe(socket: string): boolean {
+  return socket.startsWith(pipe_folder)
 }
 
 const socket_path_bytes_max = 100

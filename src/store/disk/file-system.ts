@@ -1,5 +1,5 @@
 /** System errors of files as sentences that say what to do, folder syncs, and file modes. */
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { constants as system } from 'node:os'
 import { dirname } from 'node:path'
 import { type Fault, fault } from '../../core/faults.ts'
@@ -81,9 +81,14 @@ function isInterrupted(error: unknown): boolean {
   return interrupted.includes((error as { code?: unknown } | null)?.code)
 }
 
-/** Syncs a file, or the names in a folder. */
-export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, 'r')
+/**
+ * Syncs a file, or the names in a folder. Windows syncs only what is open for writing, which no
+ * folder can be; the journal of its file system keeps the order of names.
+ */
+export async function syncPath(path: string, platform: string = process.platform): Promise<void> {
+  const is_windows = platform === 'win32'
+  if (is_windows && (await stat(path)).isDirectory()) return
+  const handle = await open(path, is_windows ? 'r+' : 'r')
   try {
     await settledUninterrupted(() => handle.sync())
   } finally {
