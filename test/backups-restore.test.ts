@@ -219,6 +219,69 @@ test('a restored file does not continue in the target that it came from', async 
   assert.match(seen.join(), /backup_refused.*has the backup of another data file/)
 })
 
+test('a target is listed and verified, and old parts go once the rest is whole', async () => {
+  const [to, path] = [newPath(), newPath()]
+  mkdirSync(to)
+  const count = (end: string): number =>
+    readdirSync(to, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith(end))
+      .length
+  // A closed file that goes on in an empty folder begins with a snapshot there, and so does each
+  // tenure after a change that was not shipped.
+  for (let tenure = 0; tenure < 3; tenure++) {
+    const engine = await openEngine(path, { backup_to: to, backup_lag_ms: 20, background: false })
+    await engine.users.add()
+    for (let n = 0; n < 500 && count('/end') <= tenure; n++) await pause(10)
+    await engine.users.add()
+    await engine.close()
+    const limits = { checkpoint_bytes: 1 }
+    const alone = await openEngine(path, { background: false, limits })
+    for (let n = 0; n < 20; n++) {
+      await alone.users.add()
+      await pause(5)
+    }
+    await alone.close()
+  }
+  assert.equal(count('/end'), 3)
+  const listed = await run(['backups', 'list', to, '--json'])
+  const rows = listed.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.equal(rows.length, 3)
+  assert.ok(rows[0].to_position < rows[1].snapshot, 'what was not shipped is a gap')
+  const gaps = await run(['backups', 'verify', to])
+  assert.equal(gaps.exit, 0)
+  assert.match(gaps.out, /parts are missing between position/)
+  assert.match((await run(['backups', 'prune', to])).err, /say what stays/)
+  const kept = await run(['backups', 'prune', to, '--keep', '1', '--keep-days', '1', '--json'])
+  assert.equal(JSON.parse(kept.out).removed, 0, 'all are of this day')
+  const chunk = readdirSync(to, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('/chunk-00000001'))
+    .sort()
+    .at(-1) as string
+  const whole = readFileSync(at(to, chunk))
+  change(at(to, chunk), flip)
+  const damaged = await run(['backups', 'verify', to])
+  assert.equal(damaged.exit, 5)
+  assert.match(damaged.out, /chunk-00000001 in .* is damaged/)
+  const refused = await run(['backups', 'prune', to, '--keep', '1'])
+  assert.match(refused.err, /nothing was removed, because what stays is not whole/)
+  assert.equal(count('/end'), 3)
+  writeFileSync(at(to, chunk), whole)
+  const pruned = await run(['backups', 'prune', to, '--keep', '1', '--json'])
+  assert.equal(pruned.exit, 0, pruned.err)
+  assert.ok(JSON.parse(pruned.out).removed > 4)
+  assert.equal(count('/end'), 1)
+  assert.equal(count('/begin'), 1)
+  assert.equal((await run(['backups', 'verify', to])).exit, 0)
+  const restored = await run(['restore', '--from', to, '--latest', '--dry-run', '--json'])
+  assert.equal(JSON.parse(restored.out).position, rows[2].to_position)
+  const goes_on = await openEngine(path, { backup_to: to, backup_lag_ms: 20, background: false })
+  for (let n = 0; n < 500 && count('/end') < 2; n++) await pause(10)
+  await goes_on.close()
+  assert.equal((await run(['restore', '--from', to, '--latest', '--dry-run'])).exit, 0)
+})
+
 /** [the options, the sentence] */
 const refused: readonly (readonly [string, RegExp])[] = [
   ['--backup-lag-ms 5', /--backup-lag-ms is for --backup-to FOLDER/],

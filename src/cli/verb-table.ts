@@ -3,6 +3,7 @@
  */
 import { columns } from './text.ts'
 import { db_flag, type Flag, json_flag, type Verb } from './verb.ts'
+import { backupsVerbs } from './verbs/backups.ts'
 import { certsVerbs } from './verbs/certs.ts'
 import { clusterVerbs } from './verbs/cluster.ts'
 import { consoleVerbs } from './verbs/console.ts'
@@ -39,6 +40,7 @@ export const verbs: readonly Verb[] = [
   ...clusterVerbs,
   ...fileVerbs,
   restoreVerb,
+  ...backupsVerbs,
   doctorVerb,
   smokeVerb,
 ]
