@@ -4,13 +4,14 @@
  */
 import {
   keysOfType,
+  limitKey,
   outboxOfKey,
   slotOfKey,
   slotsFrom,
   taskSlotOfKey,
   taskSlotsOf,
 } from '../../codec/keys.ts'
-import { decodeTaskSlot } from '../../codec/records.ts'
+import { decodeNumbers, decodeTaskSlot } from '../../codec/records.ts'
 import type { TaskRecord } from '../../codec/task-record.ts'
 import { defined } from '../../core/defined.ts'
 import type { StatusDetails } from '../../core/model.ts'
@@ -166,7 +167,9 @@ function slotWait({ view }: ReadContext, process: Process, task: TaskRecord): Ta
     if (n === 0) continue
     const { node, name } = taskSlotOfKey(own_key)
     const place = { conv: task.conv_id, node, name, value }
-    const [first] = view.scan({ ...slotsFrom(place, 1), limit: 1 })
+    // From there on, so that the scan passes no keys deleted before.
+    const numbers = decodeNumbers(view.get(limitKey(place)))
+    const [first] = view.scan({ ...slotsFrom(place, numbers.first), limit: 1 })
     const ahead_max = first === undefined ? 0 : n - slotOfKey(first.key).n
     const limits = process.graph.nodes.get(node)?.limits
     const limit = limits?.find((limit) => limit.name === name)
