@@ -36,6 +36,7 @@ interface Rest {
 /** Of one answer, so that its memory is bounded. */
 const moves_max = 200_000
 const entries_at_once = 64
+const changes_at_once = 1_000
 const tasks_at_once = 64
 
 /** Rejects with a refusal where there are too many. */
@@ -53,13 +54,20 @@ export async function movesOf(store: Store, conv_id: string, start_id: string): 
     known.push({ node_id, at_ms, is_canceled })
     if (++rests > moves_max) throw tooMany
   }
-  for (let n = first.n; n <= last.n; n += entries_at_once) {
+  for (let n = first.n; n <= last.n; ) {
     await store.view((view) => {
-      for (let one = n; one < n + entries_at_once && one <= last.n; one++) {
-        const [value, entry] = [view.get(changeKey(one)), readEntry(view, one)]
+      let changes = 0
+      for (
+        let left = entries_at_once;
+        left > 0 && n <= last.n && changes < changes_at_once;
+        left--
+      ) {
+        const [value, entry] = [view.get(changeKey(n)), readEntry(view, n)]
+        n++
         // Removed meanwhile, as too old.
         if (value === undefined || entry === undefined) continue
         const found = changesOfEntry(value)
+        changes += found.length
         for (const change of found) if (change.conv_id === conv_id) see(change, entry.at_ms)
       }
     })
