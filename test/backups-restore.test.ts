@@ -30,7 +30,7 @@ import { quickFolder } from './support/store-folder.ts'
 let folder: string
 let files = 0
 const newPath = (): string => join(folder, String(files++))
-const kills = is_slow ? 500 : 3
+const kills = is_slow ? 500 : 2
 
 let target: string
 let path: string

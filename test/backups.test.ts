@@ -43,7 +43,13 @@ test('a restore of any position has all keys of a second store, and no others', 
       await store.put(round * 1_000 + n)
       if (n % 25 === 0) await pause(15)
     }
-    if (round === 0) await until(() => store.events.includes('backup_snapshot'), 'a snapshot')
+    const is_last = round === rounds - 1
+    for (let n = 150; is_last && n < 1_000 && !store.events.includes('backup_snapshot'); n++) {
+      await store.put(round * 1_000 + n)
+      if (n % 20 === 0) await pause(20)
+    }
+    if (round === 0 || is_last)
+      await until(() => store.events.includes('backup_snapshot'), 'a snapshot')
     await store.close()
     last_seq = store.tree.seq()
     for (const [seq, digest] of store.digests) digests.set(seq, digest)

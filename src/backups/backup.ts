@@ -55,10 +55,14 @@ const reads_per_lag = 10
 /** Faults of a target that only an operator can mend. */
 const lasting: readonly string[] = ['not_possible', 'not_a_database', 'newer_format']
 
-/** Throws `not_possible` if `to` names no target. Returns before the target is asked anything. */
+/**
+ * Throws `not_possible` if `to` names no target, or in a bundle without its threads. Returns before
+ * the target is asked anything.
+ */
 export function startBackup(port: BackupPort): Backup {
   const { tree, path, to, clock, chance, emit } = port
   const options = { ...backup_defaults, ...port.options }
+  const script = threadStart(import.meta.url, 'snapshot-script')
   const target = port.target ?? openTarget(to, chance)
   let refused: string | undefined
   const waiting = newWaitingFrames(options.waiting_bytes_max)
@@ -162,7 +166,6 @@ export function startBackup(port: BackupPort): Backup {
       ...{ path, target: to, tenure: tenure as number, log },
       ...{ chunk_bytes: chunk_default_bytes, bytes_per_s_max: options.bytes_per_s_max },
     }
-    const script = threadStart(import.meta.url, 'snapshot-script')
     const thread = startSnapshotThread<WrittenBackupSnapshot>(script, job, tree.atRest)
     snapshot = thread
     const done = ({ seq, bytes, chunks }: WrittenBackupSnapshot): void => {
