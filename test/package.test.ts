@@ -44,7 +44,14 @@ describe('the package', () => {
   before(() => {
     const staged = join(folder.path, 'staged')
     mkdirSync(staged)
-    for (const name of ['package.json', 'LICENSE', 'README.md', 'SECURITY.md', 'CHANGELOG.md']) {
+    for (const name of [
+      'package.json',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'CHANGELOG.md',
+      'llms.txt',
+    ]) {
       if (existsSync(join(top, name))) cpSync(join(top, name), join(staged, name))
     }
     cpSync(join(top, 'deploy'), join(staged, 'deploy'), { recursive: true })
@@ -59,7 +66,7 @@ describe('the package', () => {
 
   test('holds what is used and nothing else', () => {
     const allowed =
-      /^(package\.json|LICENSE|(README|SECURITY|CHANGELOG)\.md|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor(-engine)?\.js|dist\/vendor\/[a-z0-9-]+\.js|dist\/vendor\/prom-client\.d\.ts|dist\/src\/executors\/quickjs\.wasm|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/cli\/starter\/(order|service|order\.test)\.mjs|dist\/src\/cli\/starter\/Containerfile|dist\/src\/examples\/[a-z-]+\.mjs|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
+      /^(package\.json|LICENSE|(README|SECURITY|CHANGELOG)\.md|llms\.txt|dist\/sbom\.cdx\.json|dist\/THIRD-PARTY-NOTICES\.txt|deploy\/[A-Za-z-]+(\.[a-z]+)?|src\/([a-z-]+\/)*[A-Za-z-]+\.md|dist\/bin\/conveyor(-engine)?\.js|dist\/vendor\/[a-z0-9-]+\.js|dist\/vendor\/prom-client\.d\.ts|dist\/src\/executors\/quickjs\.wasm|dist\/src\/([a-z-]+\/)*[a-z0-9-]+(\.js|\.d\.ts|\.conv\.json)|dist\/src\/cli\/starter\/(order|service|order\.test)\.mjs|dist\/src\/cli\/starter\/Containerfile|dist\/src\/examples\/[a-z-]+\.mjs|dist\/src\/console\/page\/built\/(page\.(js|css)|icon\.svg)|dist\/src\/store\/disk\/lock-addons\/(LICENSE|[a-z0-9]+-[a-z0-9]+\.node))$/
     const place = join(user, 'node_modules', manifest.name)
     const paths = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter(
       (path) => !statSync(join(place, path)).isDirectory(),
@@ -88,6 +95,7 @@ describe('the package', () => {
       'dist/src/http.js',
       'dist/src/index.d.ts',
       'dist/src/index.js',
+      'llms.txt',
       'package.json',
     ]
     assert.deepEqual(
