@@ -7,7 +7,6 @@ import { openEngine } from '../../src/open.ts'
 const [path = '', target = '', first = '0'] = process.argv.slice(2)
 const engine = await openEngine(path, {
   ...{ backup_to: target, backup_lag_ms: 100, background: false },
-  limits: { checkpoint_bytes: 100_000 },
 })
 const node = (id: string, obj_type: number, logics: readonly object[]) => ({
   ...{ id, obj_type, condition: { logics, semaphors: [] } },
