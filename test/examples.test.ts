@@ -281,6 +281,8 @@ for (const [file, what, run] of runs) {
 }
 
 test('every example has a run', () => {
-  const files = readdirSync(examples).map((file) => file.replace('.conv.json', ''))
+  const files = readdirSync(examples)
+    .filter((file) => file.endsWith('.conv.json'))
+    .map((file) => file.replace('.conv.json', ''))
   assert.deepEqual([...new Set(runs.map(([file]) => file))].sort(), files.sort())
 })
