@@ -74,6 +74,8 @@ export async function runSnapshot<Written>(
       emit({ says: 'ready' })
       await pin
       await step()
+      // The opening has read already: that transaction may be older than the checkpoint.
+      tree.refresh()
       const { id: log_id, seq, last_crc } = decodeManifest(tree.get(manifest_key) as Buffer)
       if (last_crc === undefined) throw new Error('the data file does not say its last frame')
       const id = systemChance.bytes(snapshot_id_bytes)
