@@ -18,7 +18,7 @@ export interface SnapshotSource {
 }
 
 export type SnapshotMessage<Written> =
-  | { readonly says: 'ready' | 'pinned' }
+  | { readonly says: 'opens' | 'ready' | 'pinned' }
   | { readonly says: 'done'; readonly written: Written }
   | { readonly says: 'failed'; readonly error: string }
 
@@ -68,6 +68,7 @@ export async function runSnapshot<Written>(
 
   async function write(): Promise<Written> {
     await work.prepare?.(step)
+    emit({ says: 'opens' })
     const tree = await attachLmdbTree(path)
     try {
       const pin = once(port, 'message')

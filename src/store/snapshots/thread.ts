@@ -1,7 +1,7 @@
 /**
  * Starts the thread of one snapshot, for a database (cluster/snapshots) or a backup target
- * (backups). The thread says `ready`, opens its read transaction once it gets `pin`, says `pinned`,
- * and then `done` or `failed`; `stop` ends it sooner.
+ * (backups). The thread says `opens`, and `ready` with the file open; it begins its transaction
+ * once it gets `pin`, says `pinned`, and then `done` or `failed`. `stop` ends it sooner.
  */
 import { Worker } from 'node:worker_threads'
 import { steadyClock, within } from '../../core/clock.ts'
@@ -31,10 +31,18 @@ export function startSnapshotThread<Written>(
   const pinned = new Promise<void>((resolve) => {
     is_pinned = resolve
   })
+  let is_ready = (): void => {}
+  const ready = new Promise<void>((resolve) => {
+    is_ready = resolve
+  })
+  /** LMDB ends the whole process where a thread is terminated while it opens the file. */
+  let opened: Promise<void> | undefined
   const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
   const written = new Promise<Written>((resolve, reject) => {
     worker.on('message', (message: SnapshotMessage<Written>) => {
       if (message.says === 'pinned') is_pinned()
+      if (message.says === 'opens') opened = Promise.race([ready, ended])
+      if (message.says === 'ready') is_ready()
       if (message.says === 'done') resolve(message.written)
       if (message.says === 'failed') reject(new Error(message.error))
       if (message.says !== 'ready') return
@@ -56,7 +64,9 @@ export function startSnapshotThread<Written>(
     ended,
     async stop() {
       worker.postMessage('stop')
-      if ((await within(steadyClock, stop_ms_max, ended)) === 'late') await worker.terminate()
+      if ((await within(steadyClock, stop_ms_max, ended)) !== 'late') return
+      await opened
+      await worker.terminate()
     },
   }
 }
