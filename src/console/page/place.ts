@@ -1,8 +1,10 @@
 /**
- * Where the page is: its path below the base, as a signal. Paths hold ids only; searches are kept
- * in the history state, where no log and no header sees them.
+ * Where the page is: its path below the base, as a signal, and what it was opened with. Addresses
+ * hold ids, statuses and times only (address.ts). Refs and data are kept in the history state,
+ * where no log and no header sees them.
  */
 import { signal } from '@preact/signals'
+import { givenOf, queryOf } from './address.ts'
 
 export const base = document.querySelector<HTMLMetaElement>('meta[name=base]')?.content ?? ''
 
@@ -31,6 +33,11 @@ function decoded(part: string): string {
   }
 }
 
+/** The address of a place as it is opened with `what`, for links that are shared. */
+export function addressOf(place: Place, what: unknown): string {
+  return pathOf(place) + queryOf(what)
+}
+
 export function pathOf(place: Place): string {
   const id = place.name === 'process' ? place.conv_id : place.name === 'task' ? place.obj_id : ''
   if (place.name === 'overview' || place.name === 'unknown') return `${base}/`
@@ -39,10 +46,10 @@ export function pathOf(place: Place): string {
 
 export const place = signal<Place>(placeOf(location.pathname))
 /** What the place was opened with, such as a filter; plain data that the browser keeps. */
-export const given = signal<unknown>(history.state)
+export const given = signal<unknown>(history.state ?? givenOf(location.search))
 
 export function go(to: Place, what: unknown = null): void {
-  history.pushState(what, '', pathOf(to))
+  history.pushState(what, '', addressOf(to, what))
   given.value = what
   place.value = to
   scrollTo(0, 0)
@@ -50,11 +57,11 @@ export function go(to: Place, what: unknown = null): void {
 
 /** Keeps what the place is opened with when the reader comes back to it. */
 export function keep(what: unknown): void {
-  history.replaceState(what, '')
+  history.replaceState(what, '', location.pathname + queryOf(what))
   given.value = what
 }
 
 addEventListener('popstate', ({ state }) => {
-  given.value = state
+  given.value = state ?? givenOf(location.search)
   place.value = placeOf(location.pathname)
 })

@@ -91,7 +91,7 @@ export async function findSession(): Promise<void> {
 export async function takeLink(): Promise<void> {
   const [, link] = /^#link=(.+)$/.exec(location.hash) ?? []
   if (link === undefined) return
-  history.replaceState(history.state, '', location.pathname)
+  history.replaceState(history.state, '', location.pathname + location.search)
   link_fault.value = undefined
   await beginSession({ link }).catch((fault) => {
     link_fault.value = fault

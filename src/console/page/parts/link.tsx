@@ -6,7 +6,7 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { go, type Place, pathOf, place } from '../place.ts'
+import { addressOf, go, type Place, place } from '../place.ts'
 import type { Sentence } from '../task/words.ts'
 import { Name, nameText } from './name.tsx'
 import { shownText } from './texts.ts'
@@ -32,7 +32,7 @@ export function Link({ to, given, class: look, label, is_current, children }: Li
   }
   return (
     <a
-      href={pathOf(to)}
+      href={addressOf(to, given)}
       class={look}
       aria-label={label}
       aria-current={is_current ? 'page' : undefined}

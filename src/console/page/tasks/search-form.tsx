@@ -1,15 +1,16 @@
 /**
- * The search form. Typed text is searched for on submit, choices at once. Nothing of it is in an
- * address.
+ * The search form. Typed text is searched for on submit, choices at once. Its address has neither
+ * the ref nor conditions on data, and the form says so beside the link.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { nodeOptions, processes, useNodes } from '../known-processes.ts'
-import { Button, SubmitButton } from '../parts/button.tsx'
+import { Button, CopyButton, SubmitButton } from '../parts/button.tsx'
 import { Field } from '../parts/field.tsx'
 import { nameText } from '../parts/name.tsx'
 import { set } from '../parts/set.ts'
 import { status_words } from '../parts/texts.ts'
+import { addressOf } from '../place.ts'
 import {
   type Comparison,
   type Condition,
@@ -71,6 +72,7 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
     change({ where: [...draft.value.where, { path: '', comparison: 'eq', value: '' }] })
   }
   const { conv_id, node_id, status, name, newest_first, where } = draft.value
+  const link = location.origin + addressOf({ name: 'tasks' }, search)
   return (
     <form
       class="search panel"
@@ -158,6 +160,12 @@ export function SearchForm({ search, mistakes, is_running, onSearch }: SearchFor
         <Button kind="quiet" act={() => choose(empty_search)}>
           Clear
         </Button>
+        <CopyButton text={link} what="to this search">
+          Copy link
+        </CopyButton>
+        {(search.name !== '' || search.where.length > 0) && (
+          <span class="quiet-text">The link leaves out the ref and the conditions on data.</span>
+        )}
       </div>
     </form>
   )
