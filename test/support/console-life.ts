@@ -47,7 +47,7 @@ const minutes = 30
 const examples = new URL('../../src/examples/', import.meta.url)
 
 export async function putExamples(engine: Engine): Promise<void> {
-  for (const file of readdirSync(examples)) {
+  for (const file of readdirSync(examples).filter((name) => name.endsWith('.conv.json'))) {
     await engine.processes.putMany(readFileSync(new URL(file, examples), 'utf8'))
   }
   await engine.processes.put(invoice)
