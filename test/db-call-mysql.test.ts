@@ -121,8 +121,10 @@ describe('MariaDB', { skip: no_mariadb ?? false }, async () => {
       saysOf(await asked(one, 'select 1', {}, { timeout: 0.2 })),
     ]
     mariadb?.signal('SIGCONT')
-    const expected = 'hardware db_call_connection_error: the database does not answer'
-    assert.deepEqual(says, [expected, expected])
+    // Which of the two times ends first depends on the machine.
+    const ends =
+      /^hardware db_call_(connection_error: the database does not answer|timeout: .* took too long)$/
+    for (const one of says) assert.match(one, ends)
   })
 
   test('over TLS with a server that is verified, also a row that is too long', async () => {

@@ -52,6 +52,8 @@ async function run(
       else if (!is_last) break
     }
     if (!is_last) {
+      // On a busy machine the first calls take longer than the time until the kill.
+      while (most === 0) await new Promise((resolve) => setTimeout(resolve, 1))
       await new Promise((resolve) => setTimeout(resolve, 20 + ((round * 37) % 150)))
       running.kill('SIGKILL')
     }
