@@ -145,12 +145,8 @@ describe('two nodes', { skip: no_postgres ?? false }, () => {
     const taken = 'SELECT 1 FROM conveyor.owner WHERE epoch = 2'
     const first = runFile(process.execPath, [...node_args, ...words])
     await eventually(async () => (await postgres.sql(taken)).length === 1)
-    // The former owner is a standby only once it has closed its data and opened it again.
-    const second = await cluster('hand-over')
     const { from, to, epoch } = JSON.parse((await first).stdout) as Record<string, unknown>
     assert.deepEqual([from, to, epoch], ['a', 'b', 2])
-    assert.equal(second.exit, 1)
-    assert.match(second.err, /a could not be the owner: it |there is no standby that could take/)
     await b.role('owner', had)
     await a.role('standby', a.roles().indexOf('owner') + 1)
     await judge(b, a)
