@@ -79,7 +79,8 @@ test('nodes join by snapshots', { skip: no_postgres ?? false }, async () => {
   const first = await untilSnapshot()
   const joining = other.open().catch(({ code }) => code)
   await eventually(() => other.log.status().role === 'standby')
-  assert.equal(other.seen.get('snapshot_loaded'), first)
+  // A later one may be there by then.
+  assert.ok((other.seen.get('snapshot_loaded') ?? 0) >= first)
   await isSame()
   other.log.leave()
   assert.equal(await joining, 'shutting_down')
