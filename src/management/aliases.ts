@@ -1,5 +1,5 @@
 /** Ops on aliases. Administrators change them; editors see those of their processes. */
-import { type AliasAbout, type Described, grant_bits } from '../codec/records.ts'
+import { type AliasAbout, grant_bits } from '../codec/records.ts'
 import { defined } from '../core/defined.ts'
 import type { JsonObject } from '../core/model.ts'
 import { newNonce } from '../engine/definitions/webhooks.ts'
@@ -27,6 +27,7 @@ import {
   placeOf,
   putNamed,
   removeNamed,
+  saidIn,
   shortNameIn,
   stageIn,
 } from './named.ts'
@@ -34,9 +35,6 @@ import { privsOf } from './reading.ts'
 import { ownerOf } from './users.ts'
 
 type Alias = Named<AliasAbout>
-
-const title_chars_max = 255
-const description_chars_max = 10_000
 
 export function listAliases(act: Act): Answer {
   const conv_id = idText(act.op.conv_id)
@@ -156,11 +154,6 @@ function changed(act: Act, { text: conv_id, name }: Alias): void {
     if (conv_id !== '') engine.onProcessChanged(conv_id)
     engine.emit('process_managed', fields)
   })
-}
-
-function saidIn(act: Act): Described {
-  const title = textIn(act, 'title', title_chars_max)
-  return defined({ title, description: textIn(act, 'description', description_chars_max) })
 }
 
 /** The process that an op links the alias to; undefined where it names none. */

@@ -8,6 +8,7 @@ import { aboutOf, describedText, encodeDescribed } from '../codec/described.ts'
 import { aliasKey, aliasOfKey, keysOfType, variableKey, variableOfKey } from '../codec/keys.ts'
 import type { Described, StageRecord } from '../codec/records.ts'
 import { inStage, partsOf } from '../core/alias.ts'
+import { defined } from '../core/defined.ts'
 import type { JsonObject } from '../core/model.ts'
 import { allIn } from '../engine/transactions/scans.ts'
 import { stagesIn } from '../engine/transactions/stages.ts'
@@ -89,6 +90,15 @@ export function putNamed(act: Act, next: Named, before?: Named): void {
 export function removeNamed({ tx }: Act, { kind, name, stage_id }: Named): void {
   tx.store.del(kinds[kind].keyOf(inStage(name, stage_id)))
 }
+
+/** What an op says of an alias or a variable beside its name. */
+export function saidIn(act: Act): Pick<Described, 'title' | 'description'> {
+  const title = textIn(act, 'title', title_chars_max)
+  return defined({ title, description: textIn(act, 'description', description_chars_max) })
+}
+
+const title_chars_max = 255
+const description_chars_max = 10_000
 
 /** A name as the service takes it. */
 export function shortNameIn(act: Act): string {

@@ -33,14 +33,12 @@ import {
   placeOf,
   putNamed,
   removeNamed,
+  saidIn,
   shortNameIn,
   stageIn,
 } from './named.ts'
 
 type Variable = Named<VariableAbout>
-
-const title_chars_max = 255
-const description_chars_max = 10_000
 
 export function listVariables(act: Act): Answer {
   requireAdministrator(act)
@@ -213,11 +211,6 @@ function requireNotGiven({ tx }: Act, name: string): void {
   if (tx.engine.variables.isGiven(name)) {
     throw refusal(`env_var @${name} is given to the server`)
   }
-}
-
-function saidIn(act: Act): Pick<VariableAbout, 'title' | 'description'> {
-  const title = textIn(act, 'title', title_chars_max)
-  return defined({ title, description: textIn(act, 'description', description_chars_max) })
 }
 
 function dataTypeIn({ op: { data_type } }: Act): 'raw' | 'json' | undefined {
