@@ -13,7 +13,6 @@ import {
   requireAdministrator,
   rightsIn,
   secondsOf,
-  textIn,
 } from './act.ts'
 import type { Answer } from './answers.ts'
 import {
